@@ -80,18 +80,38 @@ impl Run {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let stdout = self.path().join(format!("{number}.out"));
         let file = File::create(&stdout).unwrap();
-        self.start(args, stdout, file.into())
+        self.start(args, stdout, Stdio::null(), file.into())
     }
 
     /// Starts it with standard output on a terminal; the caller reads what is printed there.
     pub fn spawn_on(&self, terminal: OwnedFd, args: &[&str]) -> Running {
-        self.start(args, self.path().join("none"), terminal.into())
+        let none = self.path().join("none");
+        self.start(args, none, Stdio::null(), terminal.into())
     }
 
-    fn start(&self, args: &[&str], stdout: PathBuf, out: Stdio) -> Running {
+    /// Starts it in a session of its own at a terminal, where a person types and reads.
+    pub fn spawn_at(&self, terminal: File, args: &[&str]) -> Running {
+        let none = self.path().join("none");
+        let input = terminal.try_clone().unwrap();
+        let mut program = Command::new("setsid");
+        program.arg("--ctty").arg(Environment::get().airside);
+        self.start_as(program, args, none, [input.into(), terminal.into()])
+    }
+
+    fn start(&self, args: &[&str], stdout: PathBuf, input: Stdio, out: Stdio) -> Running {
+        let program = Command::new(Environment::get().airside);
+        self.start_as(program, args, stdout, [input, out])
+    }
+
+    fn start_as(
+        &self,
+        mut command: Command,
+        args: &[&str],
+        stdout: PathBuf,
+        [input, out]: [Stdio; 2],
+    ) -> Running {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let stderr = self.path().join(format!("{number}.err"));
-        let mut command = Command::new(Environment::get().airside);
         FOREIGN.iter().for_each(|name| {
             command.env_remove(name);
         });
@@ -106,7 +126,7 @@ impl Run {
             .current_dir(self.path())
             .env("TMPDIR", self.path().join("tmp"))
             .env("TERM", "xterm")
-            .stdin(Stdio::null())
+            .stdin(input)
             .stdout(out)
             .stderr(File::create(&stderr).unwrap())
             .spawn()

@@ -65,6 +65,22 @@ fn colour(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> String {
     String::new()
 }
 
+/// Returns a line as [`Partial`] gives it, without its colours.
+pub(crate) fn without_colours(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut rest = line.chars();
+    while let Some(char) = rest.next() {
+        match char {
+            // No other sequence is left in a line.
+            '\x1b' => {
+                rest.by_ref().find(|char| *char == 'm');
+            }
+            char => plain.push(char),
+        }
+    }
+    plain
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +101,12 @@ mod tests {
         assert_eq!(lines.len(), 1);
         assert!(lines[0].len() <= MAX_LINE_BYTES && partial.0.len() <= MAX_LINE_BYTES);
         assert_eq!(lines[0].len() + partial.0.len(), 2 * MAX_LINE_BYTES);
+    }
+
+    #[test]
+    fn colours_can_be_left_out() {
+        let line = "\x1b[1;31mred\x1b[0m and not\x1b[32m";
+        assert_eq!(without_colours(line), "red and not");
     }
 
     #[test]

@@ -23,6 +23,11 @@ pub(crate) struct SecretOptions {
 }
 
 impl SecretOptions {
+    /// Returns the files with secrets.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
     /// Gives the secrets by name. What is wrong is told without the values.
     pub(crate) fn read(&self) -> Result<Map<String, Value>, String> {
         let mut secrets = Map::new();

@@ -1,6 +1,7 @@
 //! A server for one run: the same parts, a temporary data folder, and no listener but the hub for
 //! the steps.
 
+use airside_config::Config;
 use airside_model::{PipelineId, TeamId, VolumeId};
 use airside_runtime_local::RUN_FOLDER;
 use airside_store::{InstanceVars, MAIN_TEAM, SavePipeline, Store};
@@ -9,7 +10,11 @@ use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::{Options, folders::Folder};
+use super::{
+    Options,
+    folders::Folder,
+    inputs::{InputContent, InputOptions},
+};
 use crate::{
     data::DataFolder,
     options::ServerOptions,
@@ -49,11 +54,7 @@ impl World {
     }
 
     /// Stores the pipeline, which builds belong to. It stays paused: only this run starts anything.
-    pub(crate) async fn set_pipeline(
-        &self,
-        name: &str,
-        config: &airside_config::Config,
-    ) -> Result<PipelineId> {
+    pub(crate) async fn set_pipeline(&self, name: &str, config: &Config) -> Result<PipelineId> {
         let save = SavePipeline {
             team: self.team,
             name: name.to_owned(),
@@ -66,14 +67,24 @@ impl World {
         Ok(self.store().save_pipeline(save).await?.pipeline.id)
     }
 
-    /// Copies a folder into the world; the number under which plans know it.
-    pub(crate) async fn copy_folder(&self, folder: &Folder) -> Result<i64> {
+    /// Copies an input into the world; returns the number under which plans know it.
+    pub(crate) async fn copy_input(
+        &self,
+        folder: &Folder,
+        config: &Config,
+        options: &InputOptions,
+    ) -> Result<i64> {
         let volume = VolumeId(format!("a-{:032x}", rand::random::<u128>()));
         let artifact = self.store().announce_artifact(self.team, &volume).await?;
-        let (volumes, path) = (self.server.volumes.clone(), folder.path.clone());
+        let volumes = self.server.volumes.clone();
+        let (asked, config, options) = (folder.clone(), config.clone(), options.clone());
         let copied = airside_tasks::blocking("copy of an input", move || -> Result<()> {
+            let (content, problems) = InputContent::read(&asked, &config, &options);
+            for problem in problems {
+                eprintln!("airside: --input {}: {problem}", asked.resource);
+            }
             let receiving = volumes.receive(&volume)?;
-            airside_archive::copy(&path, receiving.dir())?;
+            content.copy_to(receiving.dir())?;
             Ok(receiving.commit()?)
         });
         copied
@@ -107,9 +118,10 @@ impl World {
     }
 }
 
-/// Returns the options of a run's server: those that were given, and nothing kept after a step.
+/// Returns the options of a run's server: those that were given, and nothing kept after a step but
+/// for --keep.
 fn server_options(given: &Options, folder: &TempDir) -> Result<ServerOptions> {
-    let mut options = ServerOptions::of_args(["--keep-failed=0s", "--keep-one-off=0s"])?;
+    let mut options = ServerOptions::of_args([given.keep.keep_failed(), "--keep-one-off=0s"])?;
     options.database.data = folder.path().to_owned();
     options.workers = given.workers.clone();
     options.isolation = given.isolation.clone();
