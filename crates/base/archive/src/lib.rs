@@ -17,7 +17,7 @@ mod remove;
 mod root;
 mod unpack;
 
-pub use copy::copy;
+pub use copy::{copy, copy_as};
 pub use error::Error;
 pub use hash::{Digest, Hasher, HashingReader};
 pub use layer::unpack_layer;

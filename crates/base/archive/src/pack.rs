@@ -36,6 +36,29 @@ pub fn pack(dir: &Path, out: impl Write) -> Result<(), Error> {
 
 /// Packs a tree without compression: it stays on this machine, or is compressed by the caller.
 pub fn pack_plain(dir: &Path, out: impl Write) -> Result<(), Error> {
+    pack_chosen(dir, out, &Chosen::default())
+}
+
+/// The part of a tree that is packed, and the owner that its entries get.
+#[derive(Clone, Copy)]
+pub(crate) struct Chosen<'a> {
+    /// User and group; none keeps those of each entry.
+    pub(crate) owner: Option<(u32, u32)>,
+    /// Returns true if the entry of this path below the root is left out, with all below it.
+    pub(crate) is_left_out: &'a (dyn Fn(&Path) -> bool + Sync),
+}
+
+impl Default for Chosen<'_> {
+    fn default() -> Self {
+        Self {
+            owner: None,
+            is_left_out: &|_| false,
+        }
+    }
+}
+
+/// Packs the chosen part of a tree without compression.
+pub(crate) fn pack_chosen(dir: &Path, out: impl Write, chosen: &Chosen<'_>) -> Result<(), Error> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
     let root =
         rustix::fs::open(dir, flags, Mode::empty()).map_err(|error| Error::at(dir, error))?;
@@ -44,20 +67,22 @@ pub fn pack_plain(dir: &Path, out: impl Write) -> Result<(), Error> {
         out,
         buffer: vec![0; BUFFER],
         linked: HashMap::new(),
+        chosen: *chosen,
     };
     packer.tree()?;
     packer.out.write_all(&[0; 2 * BLOCK]).map_err(Error::Write)
 }
 
-struct Packer<W: Write> {
+struct Packer<'a, W: Write> {
     root: File,
     out: W,
     buffer: Vec<u8>,
     /// The first name of each file that has several.
     linked: HashMap<FileId, PathBuf>,
+    chosen: Chosen<'a>,
 }
 
-impl<W: Write> Packer<W> {
+impl<W: Write> Packer<'_, W> {
     /// Depth first with a stack of our own: a hostile depth must not overflow the thread's.
     fn tree(&mut self) -> Result<(), Error> {
         let mut pending = vec![PathBuf::from(".")];
@@ -72,6 +97,9 @@ impl<W: Write> Packer<W> {
                 } else {
                     path.join(name)
                 };
+                if (self.chosen.is_left_out)(&below) {
+                    continue;
+                }
                 if self.entry(&below)? == FileType::Directory {
                     subdirectories.push(below);
                 }
@@ -175,8 +203,9 @@ impl<W: Write> Packer<W> {
         let mut header = Header::new_gnu();
         header.set_entry_type(kind);
         header.set_mode(stat.st_mode & 0o7777);
-        header.set_uid(stat.st_uid.into());
-        header.set_gid(stat.st_gid.into());
+        let (uid, gid) = self.chosen.owner.unwrap_or((stat.st_uid, stat.st_gid));
+        header.set_uid(uid.into());
+        header.set_gid(gid.into());
         header.set_mtime(u64::try_from(stat.st_mtime).unwrap_or(0));
         header.set_size(size);
         let name = path.as_os_str().as_bytes();

@@ -37,16 +37,20 @@ pub(crate) fn connect(
         Some(proxy) => (proxy.host(), proxy.port()),
         None => (address.host(), address.port()),
     };
-    let no_way = |source| Error::Connect {
+    let no_way = |source, refused_on_loopback| Error::Connect {
         host: format!("{host}:{port}"),
+        refused_on_loopback,
         source,
     };
-    let places = resolve(host, port).map_err(no_way)?;
+    let places = resolve(host, port).map_err(|error| no_way(error, false))?;
     // A proxy is the operator's, wherever it is.
     if not_nearby && proxy.is_none() && places.iter().any(|place| nearby::is_nearby(&place.ip())) {
         return Err(nearby::refused(address));
     }
-    let mut tcp = dial(&places, patience).map_err(no_way)?;
+    let mut tcp = dial(&places, patience).map_err(|error| {
+        let refused = is_refused_on_loopback(&places, &error);
+        no_way(error, refused)
+    })?;
     if !address.is_secure() {
         let stream: Box<dyn Stream> = Box::new(tcp);
         return Ok(Connected {
@@ -100,6 +104,21 @@ fn dial(places: &[SocketAddr], patience: &Patience) -> io::Result<TcpStream> {
         }
     }
     Err(last)
+}
+
+fn is_refused_on_loopback(places: &[SocketAddr], error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
+        && places.iter().all(|place| place.ip().is_loopback())
+}
+
+/// Returns true if `host` is on loopback alone and nothing listens at its port.
+pub fn refuses_on_loopback(host: &str, port: u16, patience: &Patience) -> bool {
+    let Ok(places) = resolve(host, port) else {
+        return false;
+    };
+    // Another machine is asked nothing.
+    places.iter().all(|place| place.ip().is_loopback())
+        && dial(&places, patience).is_err_and(|error| is_refused_on_loopback(&places, &error))
 }
 
 /// Asks the proxy for a way through.
@@ -185,6 +204,24 @@ fn is_excepted(host: &str, list: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_on_loopback_is_known_by_address_and_kind() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let patience = Patience::default();
+        assert!(!refuses_on_loopback("127.0.0.1", port, &patience));
+        drop(listener);
+        assert!(refuses_on_loopback("127.0.0.1", port, &patience));
+        assert!(refuses_on_loopback("localhost", port, &patience));
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let elsewhere = [SocketAddr::from(([10, 0, 0, 7], port))];
+        assert!(!is_refused_on_loopback(&elsewhere, &refused));
+        let here = [SocketAddr::from(([127, 0, 0, 1], port))];
+        let silent = io::Error::from(io::ErrorKind::TimedOut);
+        assert!(is_refused_on_loopback(&here, &refused));
+        assert!(!is_refused_on_loopback(&here, &silent));
+    }
 
     #[test]
     fn proxies_have_exceptions() {

@@ -9,6 +9,8 @@ pub enum Error {
     #[error("cannot reach {host}: {source}")]
     Connect {
         host: String,
+        /// True if every address is on loopback, and nothing listens there.
+        refused_on_loopback: bool,
         #[source]
         source: io::Error,
     },
@@ -112,6 +114,17 @@ impl Error {
             host,
             why: distrust(why),
         }
+    }
+
+    /// True if nothing listens on the loopback of this machine, or of the step that asks.
+    pub fn is_refused_on_loopback(&self) -> bool {
+        matches!(
+            self,
+            Self::Connect {
+                refused_on_loopback: true,
+                ..
+            }
+        )
     }
 
     /// True if the same request may succeed later.

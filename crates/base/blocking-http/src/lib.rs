@@ -19,6 +19,7 @@ mod tls;
 pub use address::{Address, encode};
 pub use body::Body;
 pub use client::Client;
+pub use connect::refuses_on_loopback;
 pub use error::Error;
 pub use message::{Payload, Request, Response};
 pub use patience::Patience;

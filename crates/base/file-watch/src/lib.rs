@@ -1,4 +1,4 @@
-//! Reports that a file was written, or that another took its place.
+//! Reports that a file was written, or that another took its place; and changes in whole trees.
 //!
 //! The kernel's inotify does the watching; nothing is polled. A watch says that the file may have
 //! changed, never to what: the caller reads it again.
@@ -7,6 +7,8 @@
     unsafe_code,
     reason = "inotify has no safe wrapper among the dependencies"
 )]
+
+mod tree;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -18,6 +20,8 @@ use std::{
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::io::unix::AsyncFd;
+
+pub use tree::{TreeChanges, TreeWatch, TreeWatchError};
 
 /// The link that Kubernetes renames when it replaces the files of a mounted ConfigMap or Secret.
 const MOUNTED: &str = "..data";

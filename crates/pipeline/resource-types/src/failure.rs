@@ -42,6 +42,9 @@ pub enum Failure {
         retry_after: Option<std::time::Duration>,
         words: String,
     },
+    /// A failure of a program whose server is on loopback, where nothing listens.
+    #[error("{words}")]
+    RefusedOnLoopback { words: String },
     /// A message of the type itself.
     #[error("{0}")]
     Said(String),
@@ -54,6 +57,15 @@ impl From<BadDigest> for Failure {
 }
 
 impl Failure {
+    /// Returns true if the server is on loopback, where nothing listens.
+    pub(crate) fn is_refused_on_loopback(&self) -> bool {
+        match self {
+            Self::Outbound(error) => error.is_refused_on_loopback(),
+            Self::RefusedOnLoopback { .. } => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn said(text: impl Into<String>) -> Self {
         Self::Said(text.into())
     }

@@ -33,6 +33,7 @@ use std::{io::Write, path::Path};
 use airside_model::Version;
 
 pub use failure::{Failure, Part};
+pub use git::{AskCheckout, checkout_files};
 pub use inspect::{SettingsMistake, SettingsPart, inspect_settings};
 pub use privilege::Privilege;
 pub use program::main;

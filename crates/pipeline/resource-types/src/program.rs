@@ -8,11 +8,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{
-    Failure, Privilege, check, fetch, git,
-    loopback::{Remembering, hint},
-    push,
-};
+use crate::{Failure, Privilege, check, fetch, git, loopback, push};
 
 /// The arguments make no sense.
 const USAGE: i32 = 2;
@@ -27,7 +23,6 @@ pub fn main(
 ) -> i32 {
     crate::aws::trust_environment();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let stderr = &mut Remembering::new(stderr);
     let answer = match args[..] {
         [type_, "check"] => request(stdin)
             .and_then(|request| check(type_, request, Privilege::of_this_process(), stderr))
@@ -65,8 +60,8 @@ pub fn main(
         Err(failure) => {
             // There is nowhere to go with an error about the log itself.
             let _ = writeln!(stderr, "{failure}");
-            if let Some(hint) = hint(&stderr.last()) {
-                let _ = writeln!(stderr, "{hint}");
+            if failure.is_refused_on_loopback() {
+                let _ = writeln!(stderr, "{}", loopback::HINT);
             }
             1
         }

@@ -9,19 +9,28 @@
 //! scheduler: the newest there is, and for `passed` those that the jobs before used.
 
 pub mod cache;
+mod checkout;
 mod folders;
+mod inputs;
+mod json;
+mod junit;
+mod keep;
 mod lines;
 mod names;
 mod order;
 mod privileged;
 mod progress;
 mod puts;
+mod results;
 mod secrets;
 mod session;
+mod steps;
 mod stop;
 mod table;
+mod terminal;
 mod variables;
 mod view;
+mod watch;
 mod world;
 
 use std::{collections::HashMap, path::PathBuf, process::ExitCode};
@@ -40,13 +49,17 @@ use crate::{
 };
 use cache::{Cache, CacheOptions};
 use folders::Folder;
+use inputs::InputOptions;
+use keep::KeepOptions;
 use order::{Choice, Order};
 use privileged::PrivilegeOptions;
+use results::{ResultOptions, Results};
 use secrets::SecretOptions;
 use session::Session;
 use stop::Stop;
 use table::JobReport;
 use view::View;
+use watch::WatchOptions;
 use world::World;
 
 pub const EXAMPLES: &str = "\
@@ -116,6 +129,24 @@ pub struct Options {
     workers: LocalWorkerOptions,
     #[command(flatten)]
     isolation: IsolationArgs,
+    #[command(flatten, next_help_heading = "Inputs and results")]
+    input: InputOptions,
+    #[command(flatten)]
+    watch: WatchOptions,
+    #[command(flatten)]
+    keep: KeepOptions,
+    #[command(flatten)]
+    results: ResultOptions,
+}
+
+impl Options {
+    /// Returns the files that a run reads, but for its inputs.
+    fn files(&self) -> Vec<PathBuf> {
+        let mut files = vec![self.file.clone()];
+        files.extend_from_slice(self.variables.files());
+        files.extend(self.secrets.paths().cloned());
+        files
+    }
 }
 
 /// The ways in which a run ends, as exit statuses.
@@ -125,6 +156,17 @@ enum End {
     Failed = 1,
     Errored = 2,
     Aborted = 3,
+}
+
+impl End {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Errored => "errored",
+            Self::Aborted => "aborted",
+        }
+    }
 }
 
 impl From<End> for ExitCode {
@@ -143,8 +185,9 @@ pub fn run(options: &Options) -> ExitCode {
     };
     let started = crate::enter_user_namespace()
         .and_then(|()| ServerOptions::of_args(["--log-level", &options.log_level]))
-        .and_then(|options| logging::start(&options.observing));
-    let ran = started.and_then(|_| server::on_threads(run_all(options, ready)));
+        .and_then(|options| logging::start(&options.observing))
+        .and_then(|_| Results::open(&options.results));
+    let ran = started.and_then(|results| server::on_threads(run_all(options, ready, &results)));
     match ran {
         Ok(end) => end.into(),
         Err(error) => {
@@ -183,6 +226,9 @@ fn read(options: &Options) -> Result<Ready, String> {
     };
     let mut problems = folders::problems(&rest, &order, &options.inputs);
     problems.extend(variables::problem(&rest, &order, &options.inputs, &secrets));
+    problems.extend(options.watch.problem(&options.file));
+    problems.extend(options.keep.problem());
+    problems.extend(options.results.problem());
     if !problems.is_empty() {
         return Err(problems.join("\nairside: "));
     }
@@ -195,14 +241,21 @@ fn read(options: &Options) -> Result<Ready, String> {
     })
 }
 
-async fn run_all(options: &Options, ready: Ready) -> Result<End> {
+async fn run_all(options: &Options, ready: Ready, results: &Results) -> Result<End> {
+    let stop = Stop::on_signals()?;
+    if options.watch.is_wanted() {
+        return watch::run(options, &stop, results).await;
+    }
+    run_once(options, ready, &stop, results).await
+}
+
+async fn run_once(options: &Options, ready: Ready, stop: &Stop, results: &Results) -> Result<End> {
     let Ready {
         config,
         order,
         secrets,
         cache,
     } = ready;
-    let stop = Stop::on_signals()?;
     let world = World::open(options, secrets, cache).await?;
     let view = View::new();
     let ran = async {
@@ -210,10 +263,11 @@ async fn run_all(options: &Options, ready: Ready) -> Result<End> {
         let pipeline = world.set_pipeline(&name(&options.file), &config).await?;
         let mut folders = HashMap::new();
         for folder in &options.inputs {
-            folders.insert(folder.resource.clone(), world.copy_folder(folder).await?);
+            let copied = world.copy_input(folder, &config, &options.input).await?;
+            folders.insert(folder.resource.clone(), copied);
         }
-        let aborted = stop.asked.clone();
-        let session = Session::new(&world, &config, pipeline, &view, folders, aborted);
+        let (json, aborted) = (results.json.as_ref(), stop.asked.clone());
+        let session = Session::new(&world, &config, pipeline, &view, folders, json, aborted);
         let session = session.without_puts(options.no_put);
         session.run(order, max_parallel(options)).await
     };
@@ -223,17 +277,37 @@ async fn run_all(options: &Options, ready: Ready) -> Result<End> {
         () = stop.at_once.cancelled() => None,
     };
     view.finish();
+    let end = match &reports {
+        _ if stop.asked.is_cancelled() => End::Aborted,
+        Some(Ok(reports)) => end(reports),
+        _ => End::Errored,
+    };
+    let looked = match &reports {
+        Some(Ok(reports)) => {
+            view.print_text(&format!("\n{}", table::table(reports)));
+            look_inside(options, &world, reports, stop).await
+        }
+        _ => Ok(()),
+    };
     let closed = world.close().await;
-    let reports = reports.transpose()?;
-    if let Some(reports) = &reports {
-        view.print_text(&format!("\n{}", table::table(reports)));
+    let reports = reports.transpose()?.unwrap_or_default();
+    results.finish(end, &reports)?;
+    looked.and(closed)?;
+    Ok(end)
+}
+
+/// Opens shells in steps that failed, if that is wanted. The builds have ended: to be stopped here
+/// is to leave the shell.
+async fn look_inside(
+    options: &Options,
+    world: &World,
+    reports: &[JobReport],
+    stop: &Stop,
+) -> Result<()> {
+    if !options.keep.is_wanted() || stop.asked.is_cancelled() {
+        return Ok(());
     }
-    closed?;
-    Ok(if stop.asked.is_cancelled() {
-        End::Aborted
-    } else {
-        end(reports.as_deref().unwrap_or_default())
-    })
+    keep::offer_shells(world, reports, &stop.asked).await
 }
 
 fn max_parallel(options: &Options) -> usize {

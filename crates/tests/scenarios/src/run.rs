@@ -89,12 +89,13 @@ impl Run {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let stdout = self.path().join(format!("{number}.out"));
         let file = File::create(&stdout).unwrap();
-        self.start(args, stdout, file.into())
+        self.start(args, stdout, Stdio::null(), file.into())
     }
 
     /// Starts it with standard output on a terminal; the caller reads what is printed there.
     pub fn spawn_on(&self, terminal: OwnedFd, args: &[&str]) -> Running {
-        self.start(args, self.path().join("none"), terminal.into())
+        let none = self.path().join("none");
+        self.start(args, none, Stdio::null(), terminal.into())
     }
 
     /// Starts it on a terminal, from which it can also ask.
@@ -109,12 +110,32 @@ impl Run {
         }
     }
 
-    fn start(&self, args: &[&str], stdout: PathBuf, out: Stdio) -> Running {
+    /// Starts it in a session of its own at a terminal, where a person types and reads.
+    pub fn spawn_at(&self, terminal: File, args: &[&str]) -> Running {
+        let none = self.path().join("none");
+        let input = terminal.try_clone().unwrap();
+        let mut program = Command::new("setsid");
+        program.arg("--ctty").arg(Environment::get().airside);
+        self.start_as(program, args, none, [input.into(), terminal.into()])
+    }
+
+    fn start(&self, args: &[&str], stdout: PathBuf, input: Stdio, out: Stdio) -> Running {
+        let program = Command::new(Environment::get().airside);
+        self.start_as(program, args, stdout, [input, out])
+    }
+
+    fn start_as(
+        &self,
+        program: Command,
+        args: &[&str],
+        stdout: PathBuf,
+        [input, out]: [Stdio; 2],
+    ) -> Running {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let stderr = self.path().join(format!("{number}.err"));
-        let mut command = self.command(args);
-        let child = command
-            .stdin(Stdio::null())
+        let child = self
+            .prepare(program, args)
+            .stdin(input)
             .stdout(out)
             .stderr(File::create(&stderr).unwrap())
             .spawn()
@@ -127,7 +148,10 @@ impl Run {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(Environment::get().airside);
+        self.prepare(Command::new(Environment::get().airside), args)
+    }
+
+    fn prepare(&self, mut command: Command, args: &[&str]) -> Command {
         FOREIGN.iter().for_each(|name| {
             command.env_remove(name);
         });

@@ -8,7 +8,10 @@ use std::{
     path::Path,
     process::{Command, Stdio},
     thread,
+    time::Duration,
 };
+
+use airside_blocking_http::{Patience, refuses_on_loopback};
 
 use super::{access::Access, config::Purpose, home::Home, remote::Remote};
 use crate::{Failure, log::say};
@@ -36,6 +39,7 @@ pub(crate) struct Git {
     home: Home,
     access: Access,
     remote: Remote,
+    purpose: Purpose,
     more: Vec<(String, String)>,
 }
 
@@ -77,6 +81,7 @@ impl Git {
             home,
             access,
             remote,
+            purpose,
             more: Vec::new(),
         })
     }
@@ -187,10 +192,24 @@ impl Git {
         }
         let verb = args.first().copied().unwrap_or_default();
         let reason = ended.reason();
-        Err(Failure::said(format!(
-            "git {verb} failed for {}: {reason}",
-            self.remote.uri
-        )))
+        let words = format!("git {verb} failed for {}: {reason}", self.remote.uri);
+        if self.is_refused_on_loopback() {
+            return Err(Failure::RefusedOnLoopback { words });
+        }
+        Err(Failure::said(words))
+    }
+
+    /// Returns true if a step's repository is on loopback and nothing listens there. git tells no
+    /// program why it failed, so the server is tried once more. A check is on the machine itself,
+    /// whose loopback is the one that people mean.
+    fn is_refused_on_loopback(&self) -> bool {
+        let patience = Patience {
+            connect: Duration::from_secs(2),
+            ..Patience::default()
+        };
+        let server = self.remote.server();
+        self.purpose == Purpose::Step
+            && server.is_some_and(|(host, port)| refuses_on_loopback(&host, port, &patience))
     }
 }
 

@@ -15,20 +15,43 @@ pub(super) fn write(
     metadata: &[MetadataField],
     log: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let write = |name: &str, text: &str| {
+    let mut ask = |args: &[&str], may_fail: bool| {
+        if may_fail {
+            git.ask(dest, args)
+        } else {
+            git.read(dest, args, log).map(Some)
+        }
+    };
+    for (name, text) in texts(&mut ask, params, returned, metadata)? {
         let path = dest.join(".git").join(name);
-        fs::write(&path, text).map_err(Failure::io(&path))
-    };
-    let mut shown = |format: &str| {
+        fs::write(&path, text).map_err(Failure::io(&path))?;
+    }
+    Ok(())
+}
+
+/// A question to git: its arguments, and true if git may have no answer.
+pub(super) type AskGit<'a> = dyn FnMut(&[&str], bool) -> Result<Option<String>, Failure> + 'a;
+
+/// Returns the names and texts of the files.
+pub(super) fn texts(
+    ask: &mut AskGit<'_>,
+    params: &InParams,
+    returned: &str,
+    metadata: &[MetadataField],
+) -> Result<Vec<(&'static str, String)>, Failure> {
+    let mut texts = Vec::new();
+    for (name, format) in [
+        ("committer", "%ae"),
+        ("committer_name", "%an"),
+        ("commit_message", "%B"),
+    ] {
         let format = format!("--format=format:{format}");
-        git.read(dest, &["--no-pager", "log", "-1", &format], log)
-    };
-    write("committer", &shown("%ae")?)?;
-    write("committer_name", &shown("%an")?)?;
-    write("commit_message", &shown("%B")?)?;
-    write("ref", &format!("{returned}\n"))?;
+        let shown = ask(&["--no-pager", "log", "-1", &format], false)?;
+        texts.push((name, shown.unwrap_or_default()));
+    }
+    texts.push(("ref", format!("{returned}\n")));
     let format = params.short_ref_format.as_deref().unwrap_or("%s");
-    write("short_ref", &short(format, returned))?;
+    texts.push(("short_ref", short(format, returned)));
     for name in [
         "commit",
         "author",
@@ -40,24 +63,23 @@ pub(super) fn write(
     ] {
         let found = metadata.iter().find(|field| field.name == name);
         let text = found.map(|field| format!("{}\n", field.value));
-        write(name, &text.unwrap_or_default())?;
+        texts.push((name, text.unwrap_or_default()));
     }
     let format = params.timestamp_format.as_deref().unwrap_or("iso8601");
     let date = format!("--date={format}");
     let args = ["--no-pager", "log", "-1", "--format=format:%cd", &date];
-    write(
-        "commit_timestamp",
-        &format!("{}\n", git.read(dest, &args, log)?),
-    )?;
+    let date = ask(&args, false)?.unwrap_or_default();
+    texts.push(("commit_timestamp", format!("{date}\n")));
     let options = params.describe_ref_options.as_deref();
     let options = options.unwrap_or("--always --dirty --broken");
     let mut args = vec!["describe"];
     args.extend(options.split_whitespace());
     // A repository may have nothing that fits the options; that fails nothing else.
-    let described = git.ask(dest, &args)?.unwrap_or_default();
-    write("describe_ref", &format!("{described}\n"))?;
+    let described = ask(&args, true)?.unwrap_or_default();
+    texts.push(("describe_ref", format!("{described}\n")));
     let json = serde_json::to_string_pretty(metadata).map_err(Failure::Request)?;
-    write("metadata.json", &format!("{json}\n"))
+    texts.push(("metadata.json", format!("{json}\n")));
+    Ok(texts)
 }
 
 /// The first seven characters, as `format` has it.

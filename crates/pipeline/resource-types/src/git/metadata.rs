@@ -4,19 +4,27 @@ use std::{io::Write, path::Path};
 
 use airside_model::MetadataField;
 
-use super::Git;
+use super::{Git, files::AskGit};
 use crate::Failure;
 
 /// Longest part of a message that a page shows.
 const MAX_MESSAGE: usize = 10 << 10;
 
+/// Describes the commit that is checked out in a folder of ours.
 pub(super) fn of_head(
     git: &Git,
     dir: &Path,
     log: &mut dyn Write,
 ) -> Result<Vec<MetadataField>, Failure> {
+    let mut ask = |args: &[&str], _| git.read(dir, args, log).map(Some);
+    describe(&mut ask, git.uri())
+}
+
+/// Describes the commit that is checked out; `uri` is the repository's address without credentials.
+pub(super) fn describe(ask: &mut AskGit<'_>, uri: &str) -> Result<Vec<MetadataField>, Failure> {
+    let mut read = |args: &[&str]| ask(args, false).map(Option::unwrap_or_default);
     let format = "--format=format:%H%x00%an%x00%ai%x00%cn%x00%ci%x00%B";
-    let text = git.read(dir, &["--no-pager", "log", "-1", format], log)?;
+    let text = read(&["--no-pager", "log", "-1", format])?;
     let mut parts = text.splitn(6, '\0').map(str::to_owned);
     let mut fields = Vec::new();
     let mut add = |name: &str, value: String| {
@@ -38,7 +46,7 @@ pub(super) fn of_head(
         ("branch", &heads[..]),
         ("tags", &["tag", "--points-at", "HEAD"]),
     ] {
-        let found = git.read(dir, args, log)?;
+        let found = read(args)?;
         if !found.is_empty() {
             add(name, found.lines().collect::<Vec<_>>().join(","));
         }
@@ -46,7 +54,7 @@ pub(super) fn of_head(
     let mut message = parts.next().unwrap_or_default();
     message.truncate(message.floor_char_boundary(MAX_MESSAGE));
     add("message", message);
-    if let Some(url) = url(git.uri(), &commit) {
+    if let Some(url) = url(uri, &commit) {
         add("url", url);
     }
     Ok(fields)

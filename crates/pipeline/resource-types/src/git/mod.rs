@@ -11,6 +11,7 @@ mod all_tags;
 mod artifact;
 mod branches;
 mod check;
+mod checkout;
 mod command;
 mod config;
 mod files;
@@ -26,6 +27,7 @@ mod tags;
 mod tunnel;
 mod verify;
 
+pub use self::checkout::{AskCheckout, checkout_files};
 pub(crate) use self::{
     access::{Access, Setting, Tunnel},
     check::check,

@@ -62,6 +62,26 @@ impl Remote {
         })
     }
 
+    /// Returns the host and port of the server, for addresses with a scheme.
+    pub(super) fn server(&self) -> Option<(String, u16)> {
+        let usual = match self.protocol {
+            Protocol::Http => 80,
+            Protocol::Https => 443,
+            Protocol::Ssh => 22,
+            Protocol::Git => 9418,
+        };
+        let (_, authority) = self.origin()?;
+        let place = authority.rsplit('@').next().unwrap_or(authority);
+        // The colons of an address in brackets are not followed by a port.
+        match place
+            .rsplit_once(':')
+            .filter(|(_, port)| !port.contains(']'))
+        {
+            Some((host, port)) => Some((host.to_owned(), port.parse().ok()?)),
+            None => Some((place.to_owned(), usual)),
+        }
+    }
+
     /// `https://host:port`, for addresses that have it.
     pub(super) fn origin(&self) -> Option<(&str, &str)> {
         let (scheme, rest) = self.uri.split_once("://")?;
@@ -122,6 +142,23 @@ fn decode(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_with_a_scheme_have_a_server() {
+        for (uri, server) in [
+            ("git://127.0.0.1:18499/app.git", Some(("127.0.0.1", 18499))),
+            ("git://localhost/app.git", Some(("localhost", 9418))),
+            ("https://me:secret@h/app.git", Some(("h", 443))),
+            ("ssh://git@[::1]:2222/app", Some(("[::1]", 2222))),
+            ("http://[::1]/app", Some(("[::1]", 80))),
+            ("http://h:port/app", None),
+            ("git@h:app.git", None),
+        ] {
+            let found = Remote::parse(Some(uri)).unwrap().server();
+            let server = server.map(|(host, port)| (host.to_owned(), port));
+            assert_eq!(found, server, "{uri}");
+        }
+    }
 
     #[test]
     fn protocols_are_known_or_refused() {

@@ -102,6 +102,12 @@ mod tests {
     }
 
     #[test]
+    fn colours_can_be_left_out() {
+        let line = "\x1b[1;31mred\x1b[0m and not\x1b[32m";
+        assert_eq!(without_colours(line), "red and not");
+    }
+
+    #[test]
     fn nothing_but_colours_reaches_the_terminal() {
         for (text, expected) in [
             ("10%\r50%\r100%\r\n", "100%"),

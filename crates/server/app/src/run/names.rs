@@ -12,6 +12,8 @@ pub(crate) struct Step {
     pub(crate) name: String,
     /// Resource of a get or put.
     pub(crate) resource: Option<String>,
+    /// True if the step only fetches another step's image.
+    pub(crate) of_image: bool,
 }
 
 /// The steps of a build by the ids of their nodes. Some come to be only while it runs.
@@ -57,12 +59,32 @@ impl Names {
                             }
                         }
                         // Of a resource type: named after it, and not to be taken for its steps.
-                        inner if key == "image" => self.learn(inner, &format!("{suffix} image")),
+                        inner if key == "image" => self.learn(inner, &format!("{suffix}{IMAGE}")),
+                        inner if key == "on_success" && is_get_of_put(inner) => {
+                            self.learn(&inner["step"], suffix);
+                            self.learn(&inner["on_success"], &format!("{suffix} (after put)"));
+                        }
                         inner => self.learn(inner, suffix),
                     }
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Learns the steps that fetch the image of the step with this id: they are named after it.
+    pub(crate) fn learn_image(&mut self, id: &str, plan: &Value) {
+        let owner = self.0.get(id).map(|step| step.name.clone());
+        let mut names = Self::default();
+        names.learn(plan, IMAGE);
+        for (id, mut step) in names.0 {
+            // The plan calls the image of a task `image`, whatever the task.
+            if let Some(owner) = &owner
+                && step.name == format!("image{IMAGE}")
+            {
+                step.name = format!("{owner}{IMAGE}");
+            }
+            self.0.insert(id, step);
         }
     }
 
@@ -81,6 +103,15 @@ impl Names {
     }
 }
 
+/// The end of the name of a step that fetches an image.
+const IMAGE: &str = " image";
+
+/// Returns true if a node is a put with the get that comes after every put by itself.
+fn is_get_of_put(node: &Value) -> bool {
+    let (put, get) = (&node["step"]["put"], &node["on_success"]["get"]);
+    put["name"].is_string() && put["name"] == get["name"] && get.get("version").is_none()
+}
+
 fn step(kind: &'static str, node: &Value, suffix: &str) -> Step {
     let text = |key: &str| node.get(key).and_then(Value::as_str);
     let name = text("name")
@@ -91,6 +122,7 @@ fn step(kind: &'static str, node: &Value, suffix: &str) -> Step {
         kind,
         name: format!("{name}{suffix}"),
         resource: text("resource").map(str::to_owned),
+        of_image: suffix.contains(IMAGE),
     }
 }
 
@@ -134,6 +166,30 @@ mod tests {
             learnt(plan),
             expected.map(|(id, name)| (id.to_owned(), name.to_owned()))
         );
+    }
+
+    #[test]
+    fn what_fetches_an_image_is_named_after_its_step() {
+        let mut names = Names::default();
+        names.learn(&json!({"id": "1", "task": {"name": "unit"}}), "");
+        let get = json!({"id": "1/image-get", "get": {"name": "image", "type": "registry-image"}});
+        names.learn_image("1", &get);
+        let step = names.get("1/image-get").unwrap();
+        assert!(step.name == "unit image" && step.of_image, "{step:?}");
+        assert!(!names.get("1").unwrap().of_image);
+    }
+
+    #[test]
+    fn a_put_and_its_get_have_two_names() {
+        let put = json!({"id": "1", "put": {"name": "src", "resource": "src"}});
+        let get = json!({"id": "2", "get": {"name": "src", "resource": "src"}});
+        let node = json!({"id": "3", "on_success": {"step": put, "on_success": get}});
+        let found = learnt(node.clone()).into_iter().map(|(_, name)| name);
+        let found: Vec<String> = found.collect();
+        assert_eq!(found, ["put src", "get src (after put)"]);
+        let mut own = node;
+        own["on_success"]["on_success"]["get"]["version"] = json!({"v": "1"});
+        assert_eq!(learnt(own)[1].1, "get src");
     }
 
     #[test]

@@ -1,79 +1,18 @@
 //! One build as its events tell it: what is shown of it, and what is remembered for the end.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use airside_model::{BuildStatus, Version};
 use airside_orchestrator::PullStatus;
 use serde_json::Value;
 
 use super::{
+    json::JsonLines,
     lines::Partial,
     names::{Names, Step},
-    puts::LeftOut,
+    steps::{StepReport, StepStatus, Steps},
     view::{View, took},
 };
-
-/// The end of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StepStatus {
-    Running,
-    Succeeded,
-    Failed,
-    Errored,
-    TimedOut,
-    Aborted,
-    /// The step was left out of the run.
-    Skipped,
-}
-
-impl StepStatus {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Errored => "errored",
-            Self::TimedOut => "timed out",
-            Self::Aborted => "aborted",
-            Self::Skipped => "skipped",
-        }
-    }
-
-    /// Returns the status that an error event gives its step; the engine has its own messages for
-    /// being stopped.
-    fn of_error(message: &str) -> Self {
-        match message {
-            "interrupted" => Self::Aborted,
-            "timeout exceeded" => Self::TimedOut,
-            _ => Self::Errored,
-        }
-    }
-}
-
-/// A step that has begun.
-#[derive(Clone, Debug)]
-pub(crate) struct StepReport {
-    pub(crate) kind: &'static str,
-    pub(crate) name: String,
-    pub(crate) status: StepStatus,
-    pub(crate) took: Duration,
-}
-
-impl StepReport {
-    /// The row of a step that does not run.
-    pub(crate) fn left_out(step: &LeftOut) -> Self {
-        Self {
-            kind: step.kind,
-            name: step.name.clone(),
-            status: StepStatus::Skipped,
-            took: Duration::ZERO,
-        }
-    }
-}
 
 /// Looks for the pull of a step of the build, by the id of its node, while there is one.
 pub(crate) type PullLook = Arc<dyn Fn(&str) -> Option<PullStatus> + Send + Sync>;
@@ -82,8 +21,7 @@ pub(crate) struct Progress<'a> {
     view: &'a View,
     job: &'a str,
     names: Names,
-    /// In the order in which they began.
-    steps: Vec<(String, Begun)>,
+    steps: Steps<'a>,
     partial: HashMap<String, Partial>,
     /// Versions of gets and puts, by resource; a put replaces a get.
     versions: HashMap<String, (&'static str, Version)>,
@@ -91,13 +29,6 @@ pub(crate) struct Progress<'a> {
     pulls: PullLook,
     /// The check and the get of a step's image, by the step.
     of_image: HashMap<String, Vec<String>>,
-}
-
-struct Begun {
-    step: Step,
-    began: Instant,
-    took: Option<Duration>,
-    status: StepStatus,
 }
 
 impl<'a> Progress<'a> {
@@ -112,13 +43,19 @@ impl<'a> Progress<'a> {
             view,
             job,
             names,
-            steps: Vec::new(),
+            steps: Steps::default(),
             partial: HashMap::new(),
             versions: HashMap::new(),
             status: None,
             pulls,
             of_image: HashMap::new(),
         }
+    }
+
+    /// Writes what begins, prints and ends as JSON too.
+    pub(crate) fn with_json(mut self, json: Option<&'a JsonLines>) -> Self {
+        self.steps = Steps::new(self.job, json);
+        self
     }
 
     /// Takes in an event, as the log has it.
@@ -149,7 +86,7 @@ impl<'a> Progress<'a> {
             }
             "error" => self.error(&id, data["message"].as_str().unwrap_or_default()),
             "image-check" | "image-get" => {
-                self.names.learn(&data["plan"], " image");
+                self.names.learn_image(&id, &data["plan"]);
                 let image = data["plan"]["id"].as_str().unwrap_or_default();
                 self.of_image.entry(id).or_default().push(image.to_owned());
             }
@@ -177,13 +114,12 @@ impl<'a> Progress<'a> {
 
     /// Returns the ends of the steps. Steps that ran when the build ended have its status.
     pub(crate) fn reports(&self) -> Vec<StepReport> {
-        let reports = self.steps.iter().map(|(_, begun)| StepReport {
-            kind: begun.step.kind,
-            name: begun.step.name.clone(),
-            status: begun.status,
-            took: begun.took.unwrap_or_else(|| begun.began.elapsed()),
-        });
-        reports.collect()
+        self.steps.reports()
+    }
+
+    /// Returns why the build did not succeed, as far as one of its steps says it.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.steps.reason()
     }
 
     fn label(&self, id: &str) -> String {
@@ -197,7 +133,7 @@ impl<'a> Progress<'a> {
         let Some(step) = self.names.get(id).cloned() else {
             return;
         };
-        if self.steps.iter().any(|(known, _)| known == id) {
+        if !self.steps.begin(id, &step) {
             return;
         }
         let label = self.label(id);
@@ -205,19 +141,11 @@ impl<'a> Progress<'a> {
         let (pulls, own) = (self.pulls.clone(), id.to_owned());
         let probe = Box::new(move || pulls(&own));
         self.view.begin(&self.key(id), &label, step.kind, probe);
-        let begun = Begun {
-            step,
-            began: Instant::now(),
-            took: None,
-            status: StepStatus::Running,
-        };
-        self.steps.push((id.to_owned(), begun));
     }
 
     /// A step has what it needs: the time that it took to come by it is not the step's.
     fn start(&mut self, id: &str) {
-        if let Some((_, begun)) = self.steps.iter_mut().find(|(known, _)| known == id) {
-            begun.began = Instant::now();
+        if self.steps.restart(id) {
             self.view.restart(&self.key(id));
         }
     }
@@ -234,13 +162,14 @@ impl<'a> Progress<'a> {
         }
         let lines = self.partial.entry(id.to_owned()).or_default().take(payload);
         let label = self.label(id);
+        self.steps.print(id, &lines);
         self.view
             .print_lines(&label, lines.iter().map(String::as_str));
     }
 
     fn error(&mut self, id: &str, message: &str) {
         let status = StepStatus::of_error(message);
-        if self.steps.iter().any(|(known, _)| known == id) {
+        if self.steps.has(id) {
             let words = match status {
                 StepStatus::Errored => message.to_owned(),
                 _ => String::new(),
@@ -256,19 +185,17 @@ impl<'a> Progress<'a> {
         let label = self.label(id);
         if let Some(rest) = self.partial.get_mut(id).and_then(Partial::rest) {
             self.view.print_lines(&label, [rest.as_str()]);
+            self.steps.print(id, &[rest]);
         }
-        let Some((_, begun)) = self.steps.iter_mut().find(|(known, _)| known == id) else {
+        let Some((kind, time)) = self.steps.end(id, status, &words) else {
             return;
         };
-        let time = begun.began.elapsed();
-        begun.took = Some(time);
-        begun.status = status;
-        self.view.end(&format!("{}/{id}", self.job));
+        self.view.end(&self.key(id));
         let mut lines = words.lines();
         let first = lines
             .next()
             .map_or_else(String::new, |line| format!(": {line}"));
-        let (mark, kind) = (mark(status), begun.step.kind);
+        let mark = mark(status);
         let line = format!("{mark} {kind} {} in {}{first}", status.name(), took(time));
         self.view
             .print_lines(&label, std::iter::once(line.as_str()).chain(lines));
@@ -277,12 +204,9 @@ impl<'a> Progress<'a> {
     /// Ends the check and the get of a step's image with the step that waited for them.
     fn end_image(&mut self, id: &str, status: StepStatus) {
         for image in self.of_image.remove(id).unwrap_or_default() {
-            let running =
-                |(known, begun): &&mut (String, Begun)| *known == image && begun.took.is_none();
-            if let Some((_, begun)) = self.steps.iter_mut().find(running) {
-                begun.took = Some(begun.began.elapsed());
-                begun.status = status;
-                self.view.end(&format!("{}/{image}", self.job));
+            if self.steps.is_running(&image) {
+                self.steps.end(&image, status, "");
+                self.view.end(&self.key(&image));
             }
         }
     }

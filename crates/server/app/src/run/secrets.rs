@@ -48,6 +48,12 @@ fn named_file(text: &str) -> Result<NamedFile, String> {
 }
 
 impl SecretOptions {
+    /// Returns the files with secrets.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        let named = self.named_files.iter().map(|named| &named.path);
+        self.files.iter().chain(named)
+    }
+
     /// Gives the secrets by name. What is wrong is told without the values.
     pub(crate) fn read(&self) -> Result<Map<String, Value>, String> {
         self.read_with(&|name| std::env::var(name).ok())

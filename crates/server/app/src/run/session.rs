@@ -21,9 +21,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     folders,
+    json::{JsonLines, RunEvent},
     order::Order,
-    progress::{Progress, PullLook, StepReport},
+    progress::{Progress, PullLook},
     puts::{self, LeftOut},
+    steps::StepReport,
     table::{JobEnd, JobReport},
     view::{View, took},
     world::World,
@@ -39,6 +41,8 @@ pub(crate) struct Session<'a> {
     pub(crate) view: &'a View,
     /// Folders that stand for resources, as plans know them.
     pub(crate) folders: HashMap<String, i64>,
+    /// None unless results are wanted as JSON.
+    pub(crate) json: Option<&'a JsonLines>,
     /// Builds under way are to be aborted, and no more are to begin.
     pub(crate) stop: CancellationToken,
     /// Puts are left out.
@@ -58,6 +62,7 @@ impl<'a> Session<'a> {
         pipeline: PipelineId,
         view: &'a View,
         folders: HashMap<String, i64>,
+        json: Option<&'a JsonLines>,
         stop: CancellationToken,
     ) -> Self {
         Self {
@@ -66,6 +71,7 @@ impl<'a> Session<'a> {
             pipeline,
             view,
             folders,
+            json,
             stop,
             no_put: false,
             newest: Mutex::default(),
@@ -85,20 +91,30 @@ impl<'a> Session<'a> {
         loop {
             if self.stop.is_cancelled() {
                 let waiting = order.give_up().into_iter();
-                reports.extend(waiting.map(|job| JobReport::skipped(job, "the run was stopped")));
+                let given_up = waiting.map(|job| JobReport::skipped(job, "the run was stopped"));
+                reports.extend(given_up.inspect(|report| self.tell(report)));
             }
             running.extend(order.start(most).into_iter().map(|job| self.job(job)));
             let Some(report) = running.next().await else {
                 return Ok(reports);
             };
             let report: JobReport = report?;
+            self.tell(&report);
             let skipped = order.ended(&report.job, report.status());
             reports.push(report);
             for each in skipped {
                 let line = format!("skipped: {}", each.reason);
                 self.view.print_lines(&each.job, [line.as_str()]);
-                reports.push(JobReport::skipped(each.job, each.reason));
+                let report = JobReport::skipped(each.job, each.reason);
+                self.tell(&report);
+                reports.push(report);
             }
+        }
+    }
+
+    fn tell(&self, report: &JobReport) {
+        if let Some(json) = self.json {
+            json.write(&RunEvent::JobEnded(report.into()));
         }
     }
 
@@ -128,14 +144,15 @@ impl<'a> Session<'a> {
                     end: JobEnd::Impossible(words),
                     steps: Vec::new(),
                     took: began.elapsed(),
+                    build: None,
                 });
             }
         };
         let id = self.job_id(&name).await?;
         let engine = &self.world.server.engine;
         let build = engine.trigger_planned(id, STARTED_BY, &plan).await?;
-        let pulls = self.pulls(build.id);
-        let mut progress = Progress::new(self.view, &name, &public_plan(&plan), pulls);
+        let progress = Progress::new(self.view, &name, &public_plan(&plan), self.pulls(build.id));
+        let mut progress = progress.with_json(self.json);
         self.announce(&name, &left_out);
         let status = self.follow(build.id, &mut progress).await?;
         let mark = if status == BuildStatus::Succeeded {
@@ -154,6 +171,7 @@ impl<'a> Session<'a> {
             end: JobEnd::Built(status),
             steps,
             took: began.elapsed(),
+            build: Some(build.id),
         })
     }
 
@@ -302,14 +320,18 @@ impl<'a> Session<'a> {
         };
         let engine = &self.world.server.engine;
         let build = engine.start(one_off).await?;
-        let pulls = self.pulls(build.id);
-        let mut progress = Progress::new(self.view, job, &public_plan(&plan), pulls);
+        let progress = Progress::new(self.view, job, &public_plan(&plan), self.pulls(build.id));
+        let mut progress = progress.with_json(self.json);
         match self.follow(build.id, &mut progress).await? {
             BuildStatus::Succeeded => engine
                 .version(build.id, &id)
                 .await?
                 .ok_or_else(|| anyhow!("resource `{}` has no versions", resource.name)),
-            status => bail!("the check of resource `{}` {status}", resource.name),
+            status => {
+                let reason = progress.reason().map(|reason| format!(": {reason}"));
+                let reason = reason.unwrap_or_default();
+                bail!("the check of resource `{}` {status}{reason}", resource.name)
+            }
         }
     }
 }

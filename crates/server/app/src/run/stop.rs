@@ -11,6 +11,14 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
+    /// Returns a stop for one run of several: stopping all stops it, and not the other way round.
+    pub(crate) fn for_one_run(&self) -> Self {
+        Self {
+            asked: self.asked.child_token(),
+            at_once: self.at_once.clone(),
+        }
+    }
+
     /// Ctrl-C, SIGTERM, and the terminal that goes away.
     pub(crate) fn on_signals() -> Result<Self> {
         let stop = Self {
@@ -34,7 +42,7 @@ impl Stop {
                     return at_once.cancel();
                 }
                 crate::printing::tell(
-                    "airside: aborting the builds; press Ctrl-C again to end them at once",
+                    "airside: stopping; press Ctrl-C again to end running builds at once",
                 );
                 asked.cancel();
             }

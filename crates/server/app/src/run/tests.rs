@@ -8,6 +8,7 @@ fn report(end: JobEnd) -> JobReport {
         end,
         steps: Vec::new(),
         took: Duration::ZERO,
+        build: None,
     }
 }
 

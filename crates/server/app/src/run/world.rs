@@ -3,6 +3,7 @@
 
 use std::sync::OnceLock;
 
+use airside_config::Config;
 use airside_model::{PipelineId, Plan, PlanId, PlanNode, TeamId, VolumeId};
 use airside_runtime_local::RUN_FOLDER;
 use airside_store::{InstanceVars, MAIN_TEAM, OneOff, SavePipeline, Store};
@@ -16,6 +17,7 @@ use super::{
     Options,
     cache::{Cache, OpenCache, Setup},
     folders::Folder,
+    inputs::{InputContent, InputOptions},
 };
 use crate::{
     data::DataFolder,
@@ -75,11 +77,7 @@ impl World {
     }
 
     /// Stores the pipeline, which builds belong to. It stays paused: only this run starts anything.
-    pub(crate) async fn set_pipeline(
-        &self,
-        name: &str,
-        config: &airside_config::Config,
-    ) -> Result<PipelineId> {
+    pub(crate) async fn set_pipeline(&self, name: &str, config: &Config) -> Result<PipelineId> {
         let save = SavePipeline {
             team: self.team,
             name: name.to_owned(),
@@ -141,14 +139,24 @@ impl World {
         }
     }
 
-    /// Copies a folder into the world; the number under which plans know it.
-    pub(crate) async fn copy_folder(&self, folder: &Folder) -> Result<i64> {
+    /// Copies an input into the world; returns the number under which plans know it.
+    pub(crate) async fn copy_input(
+        &self,
+        folder: &Folder,
+        config: &Config,
+        options: &InputOptions,
+    ) -> Result<i64> {
         let volume = VolumeId(format!("a-{:032x}", rand::random::<u128>()));
         let artifact = self.store().announce_artifact(self.team, &volume).await?;
-        let (volumes, path) = (self.server.volumes.clone(), folder.path.clone());
+        let volumes = self.server.volumes.clone();
+        let (asked, config, options) = (folder.clone(), config.clone(), options.clone());
         let copied = airside_tasks::blocking("copy of an input", move || -> Result<()> {
+            let (content, problems) = InputContent::read(&asked, &config, &options);
+            for problem in problems {
+                eprintln!("airside: --input {}: {problem}", asked.resource);
+            }
             let receiving = volumes.receive(&volume)?;
-            airside_archive::copy(&path, receiving.dir())?;
+            content.copy_to(receiving.dir())?;
             Ok(receiving.commit()?)
         });
         copied
@@ -183,9 +191,10 @@ impl World {
     }
 }
 
-/// Returns the options of a run's server: those that were given, and nothing kept after a step.
+/// Returns the options of a run's server: those that were given, and nothing kept after a step but
+/// for --keep.
 fn server_options(given: &Options, folder: &TempDir) -> Result<ServerOptions> {
-    let mut options = ServerOptions::of_args(["--keep-failed=0s", "--keep-one-off=0s"])?;
+    let mut options = ServerOptions::of_args([given.keep.keep_failed(), "--keep-one-off=0s"])?;
     options.database.data = folder.path().to_owned();
     options.workers.local = given.workers.clone();
     options.isolation = given.isolation.clone();

@@ -48,7 +48,7 @@ pub(crate) struct Server {
     /// Taken by the loop that follows them.
     pub(super) targets: Option<Targets>,
     images: Option<ArtifactImages>,
-    hub: Hub,
+    pub(crate) hub: Hub,
     pub(crate) volumes: Volumes,
     pub(crate) store: Store,
     auth: Auth,

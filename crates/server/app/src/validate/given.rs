@@ -51,6 +51,11 @@ fn yaml(given: &str) -> Result<Pair, String> {
 pub(crate) struct Values(Vec<Given>);
 
 impl Variables {
+    /// Returns the files with values.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.sources
+    }
+
     pub(crate) fn read(&self) -> Result<Values, String> {
         let pairs = self.texts.iter().chain(&self.values).cloned();
         let given = expand(pairs.map(|Pair(reference, value)| (reference, value)));

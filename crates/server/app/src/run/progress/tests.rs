@@ -145,7 +145,7 @@ fn the_get_of_an_image_ends_with_a_step_that_was_stopped() {
     let mut events = with_image();
     events.push(("error", with("3", "message", json!("interrupted"))));
     let (steps, _, _) = told(&events);
-    assert_eq!(steps, ["task unit: aborted", "get image image: aborted"]);
+    assert_eq!(steps, ["task unit: aborted", "get unit image: aborted"]);
 }
 
 #[test]
@@ -159,11 +159,11 @@ fn a_task_takes_no_time_before_it_starts() {
     for event in with_image() {
         take(&mut progress, event);
     }
-    let before = progress.steps[0].1.began;
+    let before = progress.steps.began("3").unwrap();
     let got = with("3/image-get", "exit_status", json!(0));
     take(&mut progress, ("finish-get", got));
     take(&mut progress, ("start-task", at("3")));
-    assert!(progress.steps[0].1.began > before);
+    assert!(progress.steps.began("3").unwrap() > before);
     take(
         &mut progress,
         ("finish-task", with("3", "exit_status", json!(0))),

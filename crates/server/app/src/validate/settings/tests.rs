@@ -43,7 +43,7 @@ resources:
             "7:3 source: resources.code: source.uri is missing: give the address of the repository",
             "10:38 source: resources.clock: \"soon\" is no duration; write it like 90s, 5m or 1h30m",
             "11:22 source: resources.bare: source.uri is missing: give the address of the repository",
-            "12:41 source: resources.number: source.driver is \"gcp\"; the native type has git and s3",
+            "12:41 source: resources.number: source.driver is \"gcp\"; the native type has git, s3 and gcs",
             "2:62 source: resource_types.mine: source.tga is no key of type `registry-image` and will be refused (did you mean 'tag'?)",
             "3:33 source: resource_types.s3: source.a is no key of type `s3` and has no effect",
             "3:24 source: resource_types.s3: source.regexp or source.versioned_file is needed",
