@@ -6,6 +6,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "dev"))
@@ -42,6 +43,15 @@ def cpu(server):
     with open(f"/proc/{server.process.pid}/stat", encoding="utf-8") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of_process(pid):
+    """Seconds that the process has used, to the nanosecond, and its children that are gone, to a hundredth."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    # Linux numbers the processor clock of a process like this (see clock_getcpuclockid).
+    own = time.clock_gettime(~pid << 3 | 2)
+    return own + sum(int(field) for field in fields[13:15]) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_of_steps():
