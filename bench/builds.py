@@ -143,6 +143,36 @@ def handing_on(bench, count):
         show(f"{kind} to the next task: longer by", [extra], "ms", "< 100", "500" if "MB" in kind else "")
 
 
+def giving(bench, count):
+    """fly execute of many files: alone, and while trees of as many files are removed that builds have just left."""
+    many = os.path.join(bench.folder, "many")
+    for number in range(FILES):
+        folder = os.path.join(many, str(number // 500))
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, str(number)), "wb") as file:
+            file.write(bytes(1000))
+    config = bench.task_file("give.yml", task("one", "test -d many", inputs=["many"]))
+    script = f"cd out; for number in $(seq {FILES}); do echo some > $number; done"
+    bench.set("leave", task("one", script, outputs=["out"]))
+
+    def once():
+        began = CLOCK()
+        bench.fly.run("execute", "-c", config, "-i", f"many={many}")
+        return (CLOCK() - began) * 1000
+
+    once()
+    alone, beside = [], []
+    for _ in range(count):
+        alone.append(once())
+        for _ in range(2):
+            bench.build("leave")
+            # What never reached the disk is removed in no time.
+            os.sync()
+        beside.append(once())
+    show(f"fly execute of {FILES} files", summary(alone), "ms")
+    show("  beside the removal of others", summary(beside), "ms", f"< {statistics.median(alone) * 1.3:.0f}")
+
+
 def fetching(bench, count):
     # Not busybox's `head -c`, which copies byte by byte and would be a third of what is measured.
     make = f"dd if=/dev/urandom of=out/large bs=1M count={FETCHED // MB} 2>/dev/null"
@@ -179,6 +209,7 @@ def main(count=20):
             logs(bench, few)
             handing_on(bench, few)
             fetching(bench, few)
+            giving(bench, few)
             parallel(bench)
             show("memory of the server, at most", [peak(server)], "MB", "< 150")
             bench.api.wait_until_clean()

@@ -15,8 +15,10 @@ mod error;
 mod fast_gzip;
 mod file;
 mod gzip;
+mod pace;
 mod receive;
 mod size;
+mod spread;
 
 use std::{
     fs, io,
@@ -24,18 +26,21 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use airside_model::VolumeId;
 use rustix::fs::{CWD, RenameFlags};
 
+use crate::pace::{OtherWork, Pace};
+
 pub use airside_model::Bytes;
 pub use disk::{Disk, Percent, Watermarks};
 pub use error::Error;
 pub use receive::Receiving;
 pub use size::of as size_of;
+pub use spread::spread_folders;
 
 /// A handle to the store; clones share it.
 #[derive(Clone, Debug)]
@@ -49,6 +54,8 @@ struct Inner {
     live: PathBuf,
     tmp: PathBuf,
     next: AtomicU64,
+    /// Trees that are being received.
+    receiving: AtomicUsize,
 }
 
 impl Volumes {
@@ -66,11 +73,13 @@ impl Volumes {
                 .create(dir)
                 .map_err(Error::at("make", dir))?;
         }
+        spread_folders(&tmp);
         Ok(Self {
             inner: Arc::new(Inner {
                 live,
                 tmp,
                 next: AtomicU64::new(0),
+                receiving: AtomicUsize::new(0),
             }),
             marks: Watermarks::default(),
         })
@@ -162,9 +171,23 @@ impl Volumes {
     fn discard(&self, dir: &Path) -> Result<(), Error> {
         let away = self.fresh();
         match fs::rename(dir, &away) {
-            Ok(()) => airside_archive::remove(&away).map_err(Error::at("remove", &away)),
+            Ok(()) => self.remove_tree(&away).map_err(Error::at("remove", &away)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(Error::at("remove", dir)(error)),
+        }
+    }
+
+    /// Removes a tree that is no volume any more. What is being received goes first, as long as the
+    /// disk has room for it.
+    fn remove_tree(&self, away: &Path) -> io::Result<()> {
+        let mut pace = Pace::begin();
+        airside_archive::remove_counted(away, &mut || pace.note_removed(|| self.other_work()))
+    }
+
+    fn other_work(&self) -> OtherWork {
+        OtherWork {
+            receiving: self.inner.receiving.load(Ordering::Relaxed) > 0,
+            room_is_short: self.disk().is_ok_and(|disk| disk.is_above(self.marks.low)),
         }
     }
 
