@@ -129,6 +129,33 @@ def logs(bench, count):
         show(f"a log of {LOG // MB} MB {what}", [min(rates), statistics.median(rates), max(rates)], "MB/s", "> 60", "4.5")
 
 
+def watch(bench, build):
+    """Seconds in which fly shows a log, from its first bytes to its last."""
+    with bench.fly.start("watch", "-b", str(build)) as fly:
+        read, began, said = 0, None, None
+        while chunk := fly.stdout.read1(MB):
+            read += len(chunk)
+            if began is None and read > 20_000:
+                began = CLOCK()
+            if LINE[:50].encode() in chunk:
+                said = CLOCK()
+    assert read > LOG, f"only {read} bytes came"
+    return said - began
+
+
+def watching(bench, count):
+    """The log in the real fly, as it grows and read again: what fly itself takes is the same in both."""
+    live, again = [], []
+    for _ in range(count):
+        bench.api.wait_until_clean()
+        build = bench.api.trigger("logs", "one")["id"]
+        live.append(LOG / MB / watch(bench, build))
+        again.append(LOG / MB / watch(bench, build))
+    for what, rates, goal in ((f"fly watch of a log of {LOG // MB} MB, live", live, f"> {statistics.median(again) * 0.8:.0f}"),
+                              ("  the same log read again", again, "")):
+        show(what, [min(rates), statistics.median(rates), max(rates)], "MB/s", goal)
+
+
 def handing_on(bench, count):
     """What it takes longer if the next task gets what the one before made than if it is left where it was made."""
     kinds = {f"{LARGE // MB} MB": f"dd if=/dev/zero of=$to/large bs=1M count={LARGE // MB} 2>/dev/null",
@@ -207,6 +234,7 @@ def main(count=20):
             bench = Bench(folder, server)
             trivial(bench, count)
             logs(bench, few)
+            watching(bench, few)
             handing_on(bench, few)
             fetching(bench, few)
             giving(bench, few)

@@ -28,6 +28,11 @@ class Fly:
         subprocess.run([FLY, "-t", "bench", *arguments], check=True, stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, cwd=cwd, env={**os.environ, "HOME": self.home})
 
+    def start(self, *arguments):
+        """A process whose output is read through a pipe."""
+        return subprocess.Popen([FLY, "-t", "bench", *arguments], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, env={**os.environ, "HOME": self.home})
+
 
 def p99(taken):
     """Of few measurements, the slowest."""
