@@ -21,6 +21,8 @@ TARGET ?= unpack
 PICK ?= today
 FUZZ_SECONDS ?= 300
 URL ?=
+BASE ?=
+PAIRS ?= 30
 IMAGE ?= airside-image.tar
 NODE_IMAGE ?= $(AIRSIDE_CACHE)/node-image.tar
 
@@ -178,6 +180,12 @@ bench-build: ## Build the release programs that are measured
 .PHONY: bench
 bench: bench-build rootfs ## Measure steps beside runc and, if a cluster is up, beside bare pods
 	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/run
+
+.PHONY: bench-compare
+bench-compare: ## Measure the tree beside an earlier commit, and fail on a step back (BASE=commit, PAIRS=30)
+	@[[ -n "$(BASE)" ]] || { echo "bench-compare: name a commit to compare with: make bench-compare BASE=commit" >&2; exit 2; }
+	@$(MAKE) bench-build rootfs
+	base=$$(dev/bench-base "$(BASE)"); bench/compare.py --a "$$base" --b $(CARGO_TARGET_DIR)/bench/airside --pairs $(PAIRS)
 
 .PHONY: bench-control
 bench-control: bench-build ## Measure fly set-pipeline, long lists and idle memory, on SQLite and Postgres

@@ -17,13 +17,14 @@ import tempfile
 import time
 import urllib.parse
 
-from common import AIRSIDE, Fly, cpu, cpu_of_steps, need, peak, summary
+from common import AIRSIDE, FLY, Fly, cpu, cpu_of_steps, need, peak, summary
 from client import CACHE, Server
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOTFS = os.path.join(CACHE, "rootfs.tar")
 CLOCK, WARM_UP, MB = time.perf_counter, 2, 1 << 20
 LOG, LARGE, FETCHED, FILES, PARALLEL = 20 * MB, 500 * MB, 100 * MB, 20_000, 200
+LINE = "0123456789" * 9 + "012345678"
 CONFIG = {}
 
 
@@ -45,7 +46,7 @@ def task(name, script, inputs=(), outputs=()):
 class Bench:
     def __init__(self, folder, server):
         self.folder, self.server, self.api = folder, server, server.api()
-        self.fly = Fly(folder, server, self.api)
+        self.fly = Fly(folder, server, self.api) if FLY else None
 
     def set(self, name, *plan):
         self.api.set_pipeline(name, json.dumps({"jobs": [{"name": "one", "plan": list(plan)}]}).encode())
@@ -93,34 +94,66 @@ def trivial(bench, count):
     show("fly execute of it", summary(times(count, lambda: bench.execute(config, cwd=empty))), "ms", "< 250", "1000")
 
 
-def logs(bench, count):
-    """From the first bytes of a log to its last, as a follower sees it from the beginning on; and to the end of the
-    stream, which comes once the build is over."""
-    line = "0123456789" * 9 + "012345678"
+def set_log(bench):
     # Into a file first: what busybox says to a terminal it says line by line, which would be what is measured.
-    bench.set("logs", task("one", f"yes {line} | head -c {LOG} > /tmp/said; cat /tmp/said"))
+    bench.set("logs", task("one", f"yes {LINE} | head -c {LOG} > /tmp/said; cat /tmp/said"))
 
-    def once():
-        bench.api.wait_until_clean()
-        build = bench.api.trigger("logs", "one")
-        connection = http.client.HTTPConnection(urllib.parse.urlsplit(bench.api.url).netloc)
-        connection.request("GET", f"/api/v1/builds/{build['id']}/events", None,
-                           {"Authorization": f"Bearer {bench.api.token}"})
-        answer, read, began, said = connection.getresponse(), 0, None, None
-        while chunk := answer.read1(MB):
+
+def follow_log(bench):
+    """Seconds from the first bytes of a log to its last, as a follower sees it from the beginning on; and to the end
+    of the stream, which comes once the build is over."""
+    bench.api.wait_until_clean()
+    build = bench.api.trigger("logs", "one")
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(bench.api.url).netloc)
+    connection.request("GET", f"/api/v1/builds/{build['id']}/events", None,
+                       {"Authorization": f"Bearer {bench.api.token}"})
+    answer, read, began, said = connection.getresponse(), 0, None, None
+    while chunk := answer.read1(MB):
+        read += len(chunk)
+        if began is None and read > 20_000:
+            began = CLOCK()
+        if LINE[:50].encode() in chunk:
+            said = CLOCK()
+        if b"event: end" in chunk[-200:]:
+            break
+    ended = CLOCK()
+    connection.close()
+    assert read > LOG, f"only {read} bytes came"
+    return said - began, ended - began
+
+
+def logs(bench, count):
+    set_log(bench)
+    for what, taken in zip(("to a follower", "and the end of its build"), zip(*(follow_log(bench) for _ in range(count)))):
+        rates = [LOG / MB / seconds for seconds in taken]
+        show(f"a log of {LOG // MB} MB {what}", [min(rates), statistics.median(rates), max(rates)], "MB/s", "> 60", "4.5")
+
+
+def watch(bench, build):
+    """Seconds in which fly shows a log, from its first bytes to its last."""
+    with bench.fly.start("watch", "-b", str(build)) as fly:
+        read, began, said = 0, None, None
+        while chunk := fly.stdout.read1(MB):
             read += len(chunk)
             if began is None and read > 20_000:
                 began = CLOCK()
-            if line[:50].encode() in chunk:
+            if LINE[:50].encode() in chunk:
                 said = CLOCK()
-            if b"event: end" in chunk[-200:]:
-                break
-        ended = CLOCK()
-        connection.close()
-        assert read > LOG, f"only {read} bytes came"
-        return [LOG / MB / (at - began) for at in (said, ended)]
-    for what, rates in zip(("to a follower", "and the end of its build"), zip(*(once() for _ in range(count)))):
-        show(f"a log of {LOG // MB} MB {what}", [min(rates), statistics.median(rates), max(rates)], "MB/s", "> 60", "4.5")
+    assert read > LOG, f"only {read} bytes came"
+    return said - began
+
+
+def watching(bench, count):
+    """The log in the real fly, as it grows and read again: what fly itself takes is the same in both."""
+    live, again = [], []
+    for _ in range(count):
+        bench.api.wait_until_clean()
+        build = bench.api.trigger("logs", "one")["id"]
+        live.append(LOG / MB / watch(bench, build))
+        again.append(LOG / MB / watch(bench, build))
+    for what, rates, goal in ((f"fly watch of a log of {LOG // MB} MB, live", live, f"> {statistics.median(again) * 0.8:.0f}"),
+                              ("  the same log read again", again, "")):
+        show(what, [min(rates), statistics.median(rates), max(rates)], "MB/s", goal)
 
 
 def handing_on(bench, count):
@@ -135,6 +168,36 @@ def handing_on(bench, count):
         left, handed = ([bench.build(name) * 1000 for _ in range(count + 1)][1:] for name in names)
         extra = statistics.median(handed) - statistics.median(left)
         show(f"{kind} to the next task: longer by", [extra], "ms", "< 100", "500" if "MB" in kind else "")
+
+
+def giving(bench, count):
+    """fly execute of many files: alone, and while trees of as many files are removed that builds have just left."""
+    many = os.path.join(bench.folder, "many")
+    for number in range(FILES):
+        folder = os.path.join(many, str(number // 500))
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, str(number)), "wb") as file:
+            file.write(bytes(1000))
+    config = bench.task_file("give.yml", task("one", "test -d many", inputs=["many"]))
+    script = f"cd out; for number in $(seq {FILES}); do echo some > $number; done"
+    bench.set("leave", task("one", script, outputs=["out"]))
+
+    def once():
+        began = CLOCK()
+        bench.fly.run("execute", "-c", config, "-i", f"many={many}")
+        return (CLOCK() - began) * 1000
+
+    once()
+    alone, beside = [], []
+    for _ in range(count):
+        alone.append(once())
+        for _ in range(2):
+            bench.build("leave")
+            # What never reached the disk is removed in no time.
+            os.sync()
+        beside.append(once())
+    show(f"fly execute of {FILES} files", summary(alone), "ms")
+    show("  beside the removal of others", summary(beside), "ms", f"< {statistics.median(alone) * 1.3:.0f}")
 
 
 def fetching(bench, count):
@@ -153,21 +216,28 @@ def parallel(bench):
     show(f"{PARALLEL} tasks at once", [bench.build("parallel")], "s")
 
 
+def use_image(folder):
+    """Has tasks run in the small root file system."""
+    layout = os.path.join(folder, "image")
+    subprocess.run([os.path.join(os.path.dirname(HERE), "dev", "image"), "layout", ROOTFS, layout], check=True)
+    CONFIG["image_resource"] = {"type": "oci-layout", "source": {"path": layout}}
+
+
 def main(count=20):
     few = max(count // 4, 2)
     print(f"{need('make bench-builds')}; {count} of the short ones, {few} of the long ones")
     print(f"  {'':<46}{'fastest':>9}{'median':>9}{'slowest':>9}       {'goal':<10}Concourse")
     with tempfile.TemporaryDirectory(prefix="airside-bench-") as folder:
-        layout = os.path.join(folder, "image")
-        subprocess.run([os.path.join(os.path.dirname(HERE), "dev", "image"), "layout", ROOTFS, layout], check=True)
-        CONFIG["image_resource"] = {"type": "oci-layout", "source": {"path": layout}}
+        use_image(folder)
         server = Server(AIRSIDE, folder)
         try:
             bench = Bench(folder, server)
             trivial(bench, count)
             logs(bench, few)
+            watching(bench, few)
             handing_on(bench, few)
             fetching(bench, few)
+            giving(bench, few)
             parallel(bench)
             show("memory of the server, at most", [peak(server)], "MB", "< 150")
             bench.api.wait_until_clean()

@@ -6,6 +6,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "dev"))
@@ -27,6 +28,11 @@ class Fly:
         subprocess.run([FLY, "-t", "bench", *arguments], check=True, stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, cwd=cwd, env={**os.environ, "HOME": self.home})
 
+    def start(self, *arguments):
+        """A process whose output is read through a pipe."""
+        return subprocess.Popen([FLY, "-t", "bench", *arguments], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, env={**os.environ, "HOME": self.home})
+
 
 def p99(taken):
     """Of few measurements, the slowest."""
@@ -42,6 +48,15 @@ def cpu(server):
     with open(f"/proc/{server.process.pid}/stat", encoding="utf-8") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of_process(pid):
+    """Seconds that the process has used, to the nanosecond, and its children that are gone, to a hundredth."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    # Linux numbers the processor clock of a process like this (see clock_getcpuclockid).
+    own = time.clock_gettime(~pid << 3 | 2)
+    return own + sum(int(field) for field in fields[13:15]) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_of_steps():

@@ -22,7 +22,7 @@ pub use error::Error;
 pub use hash::{Digest, Hasher, HashingReader};
 pub use layer::unpack_layer;
 pub use pack::{pack, pack_plain};
-pub use remove::{clear, remove, set_aside};
+pub use remove::{clear, remove, remove_counted, set_aside};
 pub use root::make_folder;
 pub use unpack::{unpack, unpack_plain};
 

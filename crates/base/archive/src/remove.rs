@@ -36,6 +36,12 @@ const ASIDE: &str = ".old-";
 /// Removes what stands at `path` with all below it: a tree of any depth, a file, or a link, which
 /// is not followed. Nothing there is fine.
 pub fn remove(path: &Path) -> io::Result<()> {
+    remove_counted(path, &mut || {})
+}
+
+/// Removes as [`remove`] does, and calls `removed` after each entry of a folder that it removed:
+/// the caller may pause there.
+pub fn remove_counted(path: &Path, removed: &mut dyn FnMut()) -> io::Result<()> {
     let Some(name) = path.file_name() else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -48,7 +54,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     };
     let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
     match rustix::fs::openat(CWD, parent, flags, Mode::empty()) {
-        Ok(parent) => remove_at(&parent, name),
+        Ok(parent) => remove_at_counted(&parent, name, removed),
         Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -121,8 +127,12 @@ fn set_aside_before(path: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Removes the entry `name` of `folder` with all below it; nothing there is fine.
 pub(crate) fn remove_at(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    remove_at_counted(folder, name, &mut || {})
+}
+
+fn remove_at_counted(folder: &OwnedFd, name: &OsStr, removed: &mut dyn FnMut()) -> io::Result<()> {
     for _ in 0..TRIES {
-        match remove_once(folder, name) {
+        match remove_once(folder, name, removed) {
             Ok(()) | Err(Errno::NOENT) => return Ok(()),
             Err(Errno::NOTEMPTY | Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
@@ -131,7 +141,11 @@ pub(crate) fn remove_at(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
     Err(Errno::NOTEMPTY.into())
 }
 
-fn remove_once(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
+fn remove_once(
+    folder: &OwnedFd,
+    name: &OsStr,
+    removed: &mut dyn FnMut(),
+) -> rustix::io::Result<()> {
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         return rustix::fs::unlinkat(folder, name, AtFlags::empty());
@@ -140,20 +154,21 @@ fn remove_once(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
         return Ok(());
     }
     let inner = rustix::fs::openat(folder, name, FOLDER, Mode::empty())?;
-    empty_within(&inner, UNMOVABLE_LEVELS)?;
+    empty_within(&inner, UNMOVABLE_LEVELS, removed)?;
     rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)
 }
 
 /// Removes everything in a folder, by descriptors only.
 pub(crate) fn empty(folder: &OwnedFd) -> io::Result<()> {
-    Ok(empty_within(folder, UNMOVABLE_LEVELS)?)
+    Ok(empty_within(folder, UNMOVABLE_LEVELS, &mut || {})?)
 }
 
-fn empty_within(top: &OwnedFd, levels: u32) -> rustix::io::Result<()> {
+fn empty_within(top: &OwnedFd, levels: u32, removed: &mut dyn FnMut()) -> rustix::io::Result<()> {
     let mut lift = Lift {
         top,
         levels,
         next: 0,
+        removed,
     };
     // What was moved to the top is seen by a later pass at the latest.
     while lift.pass()? {}
@@ -165,6 +180,8 @@ struct Lift<'a> {
     top: &'a OwnedFd,
     levels: u32,
     next: u64,
+    /// Called after each entry.
+    removed: &'a mut dyn FnMut(),
 }
 
 impl Lift<'_> {
@@ -174,7 +191,7 @@ impl Lift<'_> {
         for entry in Dir::read_from(self.top)? {
             let entry = entry?;
             let name = entry.file_name();
-            if !is_dots(name) && is_full(remove_entry(self.top, &entry))? {
+            if !is_dots(name) && is_full(self.remove_entry(self.top, &entry))? {
                 let folder = rustix::fs::openat(self.top, name, FOLDER, Mode::empty())?;
                 self.lift(&folder)?;
                 gone(rustix::fs::unlinkat(self.top, name, AtFlags::REMOVEDIR))?;
@@ -188,19 +205,25 @@ impl Lift<'_> {
         for entry in Dir::read_from(folder)? {
             let entry = entry?;
             let name = entry.file_name();
-            if is_dots(name) || !is_full(remove_entry(folder, &entry))? {
+            if is_dots(name) || !is_full(self.remove_entry(folder, &entry))? {
                 continue;
             }
             match self.move_up(folder, name) {
                 Err(Errno::XDEV) if self.levels > 0 => {
                     let inner = rustix::fs::openat(folder, name, FOLDER, Mode::empty())?;
-                    empty_within(&inner, self.levels - 1)?;
+                    empty_within(&inner, self.levels - 1, self.removed)?;
                     gone(rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR))?;
                 }
                 other => other?,
             }
         }
         Ok(())
+    }
+
+    fn remove_entry(&mut self, folder: &OwnedFd, entry: &DirEntry) -> rustix::io::Result<()> {
+        let outcome = remove_entry(folder, entry);
+        (self.removed)();
+        outcome
     }
 
     fn move_up(&mut self, from: &OwnedFd, name: &CStr) -> rustix::io::Result<()> {

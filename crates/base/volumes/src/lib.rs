@@ -17,8 +17,10 @@ mod file;
 mod gzip;
 mod held_file;
 mod own_folder;
+mod pace;
 mod receive;
 mod size;
+mod spread;
 
 use std::{
     collections::HashMap,
@@ -27,12 +29,14 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use airside_model::VolumeId;
 use rustix::fs::{CWD, RenameFlags};
+
+use crate::pace::{OtherWork, Pace};
 
 pub use airside_model::Bytes;
 pub use disk::{Disk, Percent, Watermarks};
@@ -41,6 +45,7 @@ pub use held_file::{hold, take_unheld};
 pub use own_folder::OwnFolder;
 pub use receive::Receiving;
 pub use size::of as size_of;
+pub use spread::spread_folders;
 
 /// A handle to the store; clones share it.
 #[derive(Clone, Debug)]
@@ -56,6 +61,8 @@ struct Inner {
     next: AtomicU64,
     /// Trees elsewhere that count as volumes.
     lent: Mutex<HashMap<VolumeId, PathBuf>>,
+    /// Trees that are being received.
+    receiving: AtomicUsize,
 }
 
 impl Volumes {
@@ -73,12 +80,14 @@ impl Volumes {
                 .create(dir)
                 .map_err(Error::at("make", dir))?;
         }
+        spread_folders(&tmp);
         Ok(Self {
             inner: Arc::new(Inner {
                 live,
                 tmp,
                 next: AtomicU64::new(0),
                 lent: Mutex::default(),
+                receiving: AtomicUsize::new(0),
             }),
             marks: Watermarks::default(),
         })
@@ -198,9 +207,23 @@ impl Volumes {
     fn discard(&self, dir: &Path) -> Result<(), Error> {
         let away = self.fresh();
         match fs::rename(dir, &away) {
-            Ok(()) => airside_archive::remove(&away).map_err(Error::at("remove", &away)),
+            Ok(()) => self.remove_tree(&away).map_err(Error::at("remove", &away)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(Error::at("remove", dir)(error)),
+        }
+    }
+
+    /// Removes a tree that is no volume any more. What is being received goes first, as long as the
+    /// disk has room for it.
+    fn remove_tree(&self, away: &Path) -> io::Result<()> {
+        let mut pace = Pace::begin();
+        airside_archive::remove_counted(away, &mut || pace.note_removed(|| self.other_work()))
+    }
+
+    fn other_work(&self) -> OtherWork {
+        OtherWork {
+            receiving: self.inner.receiving.load(Ordering::Relaxed) > 0,
+            room_is_short: self.disk().is_ok_and(|disk| disk.is_above(self.marks.low)),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::{
     io::Read,
     path::{Path, PathBuf},
+    sync::atomic::Ordering,
 };
 
 use airside_archive::Limits;
@@ -21,6 +22,7 @@ pub struct Receiving {
 
 impl Receiving {
     pub(crate) fn new(volumes: Volumes, id: VolumeId, dir: PathBuf) -> Self {
+        volumes.inner.receiving.fetch_add(1, Ordering::Relaxed);
         Self { volumes, id, dir }
     }
 
@@ -48,6 +50,7 @@ impl Receiving {
 
 impl Drop for Receiving {
     fn drop(&mut self) {
+        self.volumes.inner.receiving.fetch_sub(1, Ordering::Relaxed);
         // After a commit there is nothing left to remove.
         if let Err(error) = self.volumes.discard(&self.dir) {
             tracing::warn!(volume = %self.id, error = %chain(&error), "unfinished volume not removed");

@@ -11,7 +11,7 @@ mod node;
 mod schema;
 mod version;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::process::ExitCode;
 
 use airside_app::{
     agent, enter_user_namespace,
@@ -150,27 +150,29 @@ enum Command {
     Man(man::Options),
     /// Print the version, and the commit that it was built from
     Version,
-    /// Make and remove containers; called by the local runtime
-    #[command(hide = true, disable_help_flag = true)]
-    Rt {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<OsString>,
-    },
-    /// Pull or unpack an image, confined; called by the local runtime
-    #[command(hide = true, disable_help_flag = true)]
-    Puller {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<OsString>,
-    },
-    /// Answer checks, confined; called by the server
-    #[command(hide = true, disable_help_flag = true)]
-    Checker {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<OsString>,
-    },
 }
 
 fn main() -> ExitCode {
+    match run_part() {
+        Some(code) => code,
+        None => run_command(),
+    }
+}
+
+/// Runs the part of the program that a server starts as a process of its own, if that is asked for:
+/// `rt` makes a container, `puller` pulls or unpacks an image, `checker` answers checks. Steps wait
+/// for them, so the options of all commands are not read first; and each begins with one thread.
+fn run_part() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next()?.to_str()? {
+        "rt" => Some(airside_runtime_local::helper::main(arguments)),
+        "puller" => Some(airside_rootfs::puller::main(arguments)),
+        "checker" => Some(airside_check_process::serve::main(arguments)),
+        _ => None,
+    }
+}
+
+fn run_command() -> ExitCode {
     let read = settings::read::<Arguments>(Arguments::command(), std::env::args_os().collect());
     let settings::Read {
         arguments,
@@ -181,11 +183,6 @@ fn main() -> ExitCode {
         Err(error) => return report(Err(error.into())),
     };
     match arguments.command {
-        // Before any thread exists: containers are made by a single-threaded process.
-        Command::Rt { args } => airside_runtime_local::helper::main(args),
-        // Likewise: what confines itself has one thread.
-        Command::Checker { args } => airside_check_process::serve::main(args),
-        Command::Puller { args } => airside_rootfs::puller::main(args),
         Command::Up(options) => {
             report(enter_user_namespace().and_then(|()| server::run(&options, &settings, Mode::Up)))
         }

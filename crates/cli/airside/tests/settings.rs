@@ -291,3 +291,13 @@ fn shells_get_their_completions() {
         assert!(script.contains("validate"), "{shell}");
     }
 }
+
+#[test]
+fn parts_that_the_server_starts_read_no_settings() {
+    let mut rt = airside();
+    rt.args(["rt", "nothing"]);
+    let output = rt.env("AIRSIDE_LISTEN", "no address").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.starts_with("usage: rt create <folder>"), "{said}");
+}

@@ -62,6 +62,7 @@ impl LocalRuntime {
             .mode(0o700)
             .create(&containers)
             .map_err(Error::disk(&containers))?;
+        airside_volumes::spread_folders(&containers);
         let options = Arc::new(options);
         let asked = options.clone();
         let (isolation, presence, condition) = blocking(move || {
