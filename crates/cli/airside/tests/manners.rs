@@ -196,7 +196,7 @@ fn a_misspelt_variable_is_told() {
     assert_eq!(warnings.len(), 1, "{log}");
     assert!(warnings[0].contains("AIRSIDE_LOG_FORMTA"), "{log}");
     assert!(
-        warnings[0].contains("did you mean AIRSIDE_LOG_FORMAT?"),
+        warnings[0].contains("did_you_mean=\"AIRSIDE_LOG_FORMAT\""),
         "{log}"
     );
 }

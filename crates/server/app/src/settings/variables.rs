@@ -55,7 +55,8 @@ pub(crate) fn warn_of_unknown(settings: &[Setting]) {
         match near {
             Some(near) => warn!(
                 variable = name,
-                "variable ignored: no setting has this name; did you mean {near}?"
+                did_you_mean = near,
+                "variable ignored: no setting has this name"
             ),
             None => warn!(
                 variable = name,

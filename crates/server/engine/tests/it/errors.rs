@@ -39,8 +39,8 @@ fn a_missing_image_artifact_is_named() {
 #[test]
 fn an_unknown_type_of_image_says_what_to_write() {
     let mut step = task("step");
-    step["task"]["config"]["image_resource"]["type"] = json!("pool");
-    on_large_stacks(errs(step, "images of type `pool` are not supported"));
+    step["task"]["config"]["image_resource"]["type"] = json!("tracker");
+    on_large_stacks(errs(step, "images of type `tracker` are not supported"));
 }
 
 #[test]
