@@ -155,7 +155,8 @@ impl<'a> StepPull<'a> {
     }
 }
 
-/// Returns the name of an image that is pulled or unpacked where the step runs.
+/// Returns the name of an image that is pulled where the step runs. A layout on this machine is only
+/// unpacked, and its path is the administrator's.
 fn image_name(image: &Image) -> Option<String> {
     match image {
         Image::Registry {
@@ -164,8 +165,7 @@ fn image_name(image: &Image) -> Option<String> {
             let tag = source.0.get("tag").and_then(|tag| tag.as_str());
             Some(shown_name(reference, tag))
         }
-        Image::OciLayout { path } => Some(path.clone()),
-        Image::Shim | Image::Host | Image::Volume { .. } => None,
+        Image::Shim | Image::Host | Image::OciLayout { .. } | Image::Volume { .. } => None,
     }
 }
 

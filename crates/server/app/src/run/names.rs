@@ -62,7 +62,7 @@ impl Names {
                         inner if key == "image" => self.learn(inner, &format!("{suffix}{IMAGE}")),
                         inner if key == "on_success" && is_get_of_put(inner) => {
                             self.learn(&inner["step"], suffix);
-                            self.learn(&inner["on_success"], &format!("{suffix} (after put)"));
+                            self.learn(&inner["on_success"], &format!("{suffix}{AFTER_PUT}"));
                         }
                         inner => self.learn(inner, suffix),
                     }
@@ -101,6 +101,14 @@ impl Names {
             self.learn(&substep["step"], &format!(" ({})", shown.join(", ")));
         }
     }
+}
+
+/// The end of the name of the get that follows a put.
+const AFTER_PUT: &str = " (after put)";
+
+/// Returns the name of the get that follows a put.
+pub(crate) fn get_of_put(put: &str) -> String {
+    format!("{put}{AFTER_PUT}")
 }
 
 /// The end of the name of a step that fetches an image.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use airside_config::{
-    CheckOptions, Config, Job, JobInput, Resource, VersionSpec, check_plan, inputs,
+    CheckOptions, Config, Job, JobInput, Leaf, Resource, VersionSpec, check_plan, inputs,
 };
 use airside_model::{
     BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, Version, public_plan::public_plan,
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     folders,
     json::{JsonLines, RunEvent},
+    names::get_of_put,
     order::Order,
     progress::{Progress, PullLook},
     puts::{self, LeftOut},
@@ -87,7 +88,7 @@ impl<'a> Session<'a> {
     /// Runs all jobs of the order to their end. Reports come in the order in which the jobs ended.
     pub(crate) async fn run(&self, mut order: Order, most: usize) -> Result<Vec<JobReport>> {
         let (mut running, mut reports) = (FuturesUnordered::new(), Vec::new());
-        order.names().for_each(|name| self.view.make_room(name));
+        order.names().for_each(|name| self.make_room(name));
         loop {
             if self.stop.is_cancelled() {
                 let waiting = order.give_up().into_iter();
@@ -110,6 +111,27 @@ impl<'a> Session<'a> {
                 reports.push(report);
             }
         }
+    }
+
+    /// Makes room for the labels of a job and of its steps, so that the first line stands where the
+    /// last one does. Labels that only the running build knows come later.
+    fn make_room(&self, name: &str) {
+        self.view.make_room(name);
+        let Some(job) = self.config.job(name) else {
+            return;
+        };
+        job.visit_leaves(&mut |leaf| match leaf {
+            Leaf::Get(step) => self.view.make_room(&format!("{name}/{}", step.name)),
+            Leaf::Task(step) => self.view.make_room(&format!("{name}/{}", step.name)),
+            Leaf::Put(step) if step.no_get => {
+                self.view.make_room(&format!("{name}/{}", step.name));
+            }
+            Leaf::Put(step) => {
+                let get = get_of_put(&step.name);
+                self.view.make_room(&format!("{name}/{get}"));
+            }
+            Leaf::Run(_) | Leaf::SetPipeline(_) | Leaf::LoadVar(_) => {}
+        });
     }
 
     fn tell(&self, report: &JobReport) {

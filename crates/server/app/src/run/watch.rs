@@ -56,15 +56,18 @@ pub(crate) async fn run(options: &Options, stop: &Stop, results: &Results) -> Re
         let watch = SourceWatch::new(options).await?;
         let this_run = stop.for_one_run();
         let mut running = pin!(run_as_it_is(options, &this_run, results));
-        let mut changes = TreeChanges::default();
+        // One future for both waits: a change that it has taken when the run ends is not lost.
+        let mut changed = pin!(watch.changed());
+        let mut changes = None;
         let end = tokio::select! {
             end = &mut running => end,
-            changed = watch.changed() => {
-                changes = changed?;
+            changed = &mut changed => {
+                let changed = changed?;
                 if !stop.asked.is_cancelled() {
-                    let shown = shown(&changes, options);
+                    let shown = shown(&changed, options);
                     eprintln!("airside: {shown} changed; aborting this run for another");
                 }
+                changes = Some(changed);
                 this_run.asked.cancel();
                 running.await
             }
@@ -72,13 +75,16 @@ pub(crate) async fn run(options: &Options, stop: &Stop, results: &Results) -> Re
         if stop.asked.is_cancelled() {
             return Ok(end);
         }
-        if changes.is_empty() {
-            eprintln!("airside: waiting for a change; Ctrl-C ends it");
-            changes = tokio::select! {
-                changed = watch.changed() => changed?,
-                () = stop.asked.cancelled() => return Ok(end),
-            };
-        }
+        let changes = match changes {
+            Some(changes) => changes,
+            None => {
+                eprintln!("airside: waiting for a change; Ctrl-C ends it");
+                tokio::select! {
+                    changed = changed => changed?,
+                    () = stop.asked.cancelled() => return Ok(end),
+                }
+            }
+        };
         print(&separator(&shown(&changes, options)));
     }
 }

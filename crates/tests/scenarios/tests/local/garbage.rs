@@ -229,7 +229,7 @@ fn a_step_that_fills_the_disk_fails_and_takes_nothing_else_down() {
     wait_until("its room is needed", || {
         server
             .log()
-            .contains("kept container given up to make room")
+            .contains("kept container given up: the disk is full")
     });
     let containers = server.data().join("runtime/containers");
     wait_until("its container is gone", || count(&containers) == 0);

@@ -371,7 +371,7 @@ fn files_get_no_escape_sequences() {
     assert!(!output.stdout.contains('\x1b'), "{:?}", output.stdout);
     assert!(!output.stderr.contains('\x1b'), "{:?}", output.stderr);
     assert_line(&output, "job/write", "red");
-    assert_says(&output, "name: t");
+    assert_says(&output, "job j has been added");
 }
 
 #[test]
