@@ -155,8 +155,8 @@ impl<'a> StepPull<'a> {
     }
 }
 
-/// Returns the name of an image that is pulled where the step runs. A layout on this machine is only
-/// unpacked, and its path is the administrator's.
+/// Returns the name of an image that is pulled where the step runs. A layout on this machine is
+/// only unpacked, and its path is the administrator's.
 fn image_name(image: &Image) -> Option<String> {
     match image {
         Image::Registry {
