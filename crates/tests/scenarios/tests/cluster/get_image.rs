@@ -9,7 +9,8 @@ use tempfile::TempDir;
 
 /// The line of a get that leaves the layers to others, and what one that fetches them says of each.
 const DESCRIBED: &str = "fetching no layers";
-const LAYER: &str = "\nlayer ";
+/// The line that ends the pull of all layers.
+const PULLED: &str = "\npulled ";
 
 /// A registry that wants a login and that nodes reach, with one image whose entrypoint is a script
 /// of its own.
@@ -116,7 +117,7 @@ fn a_node_pulls_what_the_get_names() {
         .succeeded();
     let text = fly.watch(build.id).lines().join("\n");
     assert!(text.contains(DESCRIBED), "{text}");
-    assert!(!text.contains(LAYER), "{text}");
+    assert!(!text.contains(PULLED), "{text}");
     assert!(
         text.contains(&format!("by itself in {}", namespace.name)),
         "{text}"
@@ -140,7 +141,7 @@ fn its_program_and_what_is_said_of_it_are_known_without_its_files() {
     let itself = format!("\nby itself in {}\n", house.namespace.name);
     assert!(text.contains(&itself), "{text}");
     assert!(text.contains("\ndigest sha256:"), "{text}");
-    assert!(text.contains(DESCRIBED) && !text.contains(LAYER), "{text}");
+    assert!(text.contains(DESCRIBED) && !text.contains(PULLED), "{text}");
     house.namespace.wait_until_no_pods();
 }
 
@@ -159,7 +160,7 @@ fn files_are_fetched_when_somebody_wants_them() {
     let show = in_image("echo 'loaded ((.:entry))'", "");
     let text = house.built(&format!("{GET}{}{here}{load}{show}", in_image(look, input)));
     assert!(text.contains(DESCRIBED), "{text}");
-    assert_eq!(text.matches(LAYER).count(), 1, "fetched once: {text}");
+    assert_eq!(text.matches(PULLED).count(), 1, "fetched once: {text}");
     assert!(
         text.contains("\nsha256:") && text.contains("\nentry"),
         "{text}"
@@ -182,7 +183,7 @@ fn who_asks_for_the_files_gets_them_and_so_do_other_workers() {
     };
     let asked = format!("{GET}    params: {{format: rootfs}}\n");
     let text = house.built(&format!("{asked}{}", in_image("echo ran", "")));
-    assert!(text.contains(LAYER) && !text.contains(DESCRIBED), "{text}");
+    assert!(text.contains(PULLED) && !text.contains(DESCRIBED), "{text}");
     assert!(text.contains("\nran"), "{text}");
     // A task on this machine runs in what was fetched.
     let here = in_image("echo here", "").replace("    tags: [pods]\n", "");
