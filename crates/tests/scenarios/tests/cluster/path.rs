@@ -150,7 +150,7 @@ fn the_mixed_example_hands_a_file_from_this_machine_to_a_pod() {
     let example = include_str!("../../../../../examples/mixed.yml");
     fly.pipeline("mixed", &example.replace("[kube]", &format!("[{WORKER}]")));
     let output = fly.trigger_and_watch("mixed/mixed").succeeded();
-    for words in ["made on ", "read in pod airside-"] {
+    for words in ["made on s-", "read in pod s-"] {
         assert!(output.stdout.contains(words), "no {words:?} in {output:?}");
     }
     assert_eq!(workers(&output), [HERE, WORKER]);
