@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::Checker;
 use crate::{Job, Leaf, PutStep, TaskStep};
 
-/// What the steps of a job made up to the one that is checked.
+/// The artifacts that the steps of a job made before the one that is checked.
 #[derive(Default)]
 pub(crate) struct Artifacts {
     /// The names that any step of the job makes.
@@ -16,11 +16,11 @@ pub(crate) struct Artifacts {
     /// When steps ran that may have made any artifact: tasks from files, and prototypes.
     unknown: Vec<usize>,
     count: usize,
-    /// What other branches of `in_parallel` made, from and up to a count: it may not be there yet.
+    /// Ranges of artifacts that other branches of `in_parallel` make: they may not be there yet.
     beside: Vec<(usize, usize)>,
 }
 
-/// Whether and when an artifact is made.
+/// The time at which a job makes an artifact, if it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ArtifactState {
     /// It is there, or may be.

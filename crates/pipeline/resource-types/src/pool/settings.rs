@@ -23,7 +23,7 @@ use crate::{
 const RETRY_DELAY: Duration = Duration::from_secs(10);
 /// A shorter delay would only load the server.
 const SHORTEST_DELAY: Duration = Duration::from_millis(50);
-/// What a lock says of its environment is far shorter.
+/// Maximum bytes of a lock's content, which describes its environment and is far shorter.
 const MAX_CONTENT: u64 = 16 << 20;
 
 #[derive(Debug, Default, Deserialize)]

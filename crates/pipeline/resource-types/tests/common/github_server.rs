@@ -11,7 +11,7 @@ pub const TOKEN: &str = "the-token";
 
 #[derive(Default)]
 pub struct Github {
-    /// As GitHub lists them, newest first.
+    /// Releases in GitHub's order, newest first.
     pub releases: Vec<Value>,
     /// Release, description and bytes.
     pub assets: Vec<(u64, Value, Vec<u8>)>,

@@ -75,7 +75,7 @@ fn puts_go_and_with_them_all_that_needs_them() {
     assert!(!rest.contains("\"put\"") && !rest.contains("\\\"put\\\""));
 }
 
-/// What was got before stays what it is.
+/// Versions that were got before stay as they are.
 #[test]
 fn an_artifact_that_was_there_before_is_not_missed() {
     let (_, left_out) = left_out("again");
