@@ -31,6 +31,10 @@ pub struct PullProgress {
     pub layers_done: u64,
     /// Bytes with which this stage is done.
     pub bytes_done: u64,
+    /// Layers among those done that were here before the pull.
+    pub layers_present: u64,
+    /// Bytes among those done that were here before the pull.
+    pub bytes_present: u64,
 }
 
 impl PullProgress {
@@ -53,7 +57,14 @@ impl PullProgress {
             bytes,
             layers_done: self.layers_done.min(layers),
             bytes_done: self.bytes_done.min(bytes),
+            layers_present: self.layers_present.min(layers),
+            bytes_present: self.bytes_present.min(bytes),
         }
+    }
+
+    /// Returns the bytes of this stage that came from the registry.
+    pub fn bytes_fetched(&self) -> u64 {
+        self.bytes_done.saturating_sub(self.bytes_present)
     }
 
     /// Returns the part of this stage that is done, from 0 to 1.
@@ -77,10 +88,14 @@ mod tests {
             bytes: 7,
             layers_done: u64::MAX,
             bytes_done: u64::MAX,
+            layers_present: u64::MAX,
+            bytes_present: u64::MAX,
         };
         let bounded = all.bounded();
         assert_eq!((bounded.layers, bounded.layers_done), (10_000, 10_000));
         assert_eq!((bounded.bytes, bounded.bytes_done), (7, 7));
+        assert_eq!((bounded.layers_present, bounded.bytes_present), (10_000, 7));
+        assert_eq!(bounded.bytes_fetched(), 0);
         assert_eq!(bounded.fraction(), 1.0);
         assert_eq!(PullProgress::default().fraction(), 0.0);
     }

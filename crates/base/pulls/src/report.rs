@@ -22,6 +22,8 @@ pub struct PullReport {
     next: Duration,
     lines: u32,
     last: Option<PullProgress>,
+    /// Numbers of the last report about fetching.
+    fetching: PullProgress,
     /// When everything was fetched.
     fetched: Option<Duration>,
 }
@@ -35,14 +37,16 @@ impl PullReport {
             next: QUIET,
             lines: 0,
             last: None,
+            fetching: PullProgress::default(),
             fetched: None,
         }
     }
 
     /// Takes in the progress of a pull that began so long ago, and returns the line that is due.
     pub fn take(&mut self, elapsed: Duration, progress: PullProgress) -> Option<String> {
-        if progress.stage == PullStage::Unpacking && self.fetched.is_none() {
-            self.fetched = Some(elapsed);
+        match progress.stage {
+            PullStage::Fetching => self.fetching = progress,
+            PullStage::Unpacking => self.fetched = self.fetched.or(Some(elapsed)),
         }
         self.last = Some(progress);
         if elapsed < self.next || self.lines >= MAX_LINES {
@@ -72,13 +76,17 @@ impl PullReport {
             Duration::ZERO => String::new(),
             took => format!(", unpacked in {}", seconds(took)),
         };
-        Some(format!(
-            "pulled {}: {} in {} ({}){unpacked}",
-            self.name,
-            size(&last),
-            seconds(fetched),
-            rate(last.bytes, fetched),
-        ))
+        let (name, size) = (&self.name, size(&last));
+        let came = last.bytes.saturating_sub(self.fetching.bytes_present);
+        let (took, rate) = (seconds(fetched), rate(came, fetched));
+        Some(match present(&self.fetching) {
+            None => format!("pulled {name}: {size} in {took} ({rate}){unpacked}"),
+            Some(present) if came == 0 => format!("pulled {name}: {size}, {present}{unpacked}"),
+            Some(present) => format!(
+                "pulled {name}: {size}, {present}, {} in {took} ({rate}){unpacked}",
+                Bytes(came)
+            ),
+        })
     }
 
     fn line(&self, elapsed: Duration, progress: &PullProgress) -> String {
@@ -90,7 +98,7 @@ impl PullReport {
         let layers = format!("{} of {} layers", progress.layers_done, progress.layers);
         match progress.stage {
             PullStage::Fetching => {
-                let rate = rate(progress.bytes_done, elapsed);
+                let rate = rate(progress.bytes_fetched(), elapsed);
                 format!("{name}: fetched {done} of {bytes}, {layers}, {rate}")
             }
             PullStage::Unpacking => format!("{name}: unpacked {done} of {bytes}, {layers}"),
@@ -99,11 +107,23 @@ impl PullReport {
 }
 
 fn size(progress: &PullProgress) -> String {
-    let layers = match progress.layers {
+    format!("{}, {}", layers(progress.layers), Bytes(progress.bytes))
+}
+
+/// Returns the layers that need not be fetched, in words; none if all must be.
+fn present(progress: &PullProgress) -> Option<String> {
+    match progress.layers_present {
+        0 => None,
+        all if all == progress.layers => Some("all here already".to_owned()),
+        some => Some(format!("{} here already", layers(some))),
+    }
+}
+
+fn layers(count: u64) -> String {
+    match count {
         1 => "1 layer".to_owned(),
         many => format!("{many} layers"),
-    };
-    format!("{layers}, {}", Bytes(progress.bytes))
+    }
 }
 
 fn seconds(time: Duration) -> String {
@@ -137,6 +157,37 @@ mod tests {
             bytes: 312 * MIB,
             layers_done,
             bytes_done: done * MIB,
+            ..PullProgress::default()
+        }
+    }
+
+    #[test]
+    fn layers_that_are_here_are_told_and_no_part_of_the_rate() {
+        for (layers_present, present, expected) in [
+            (
+                0,
+                0,
+                "pulled app:1: 5 layers, 312.0 MiB in 2.0s (156.0 MiB/s)",
+            ),
+            (
+                1,
+                12,
+                "pulled app:1: 5 layers, 312.0 MiB, 1 layer here already, 300.0 MiB in 2.0s (150.0 MiB/s)",
+            ),
+            (
+                5,
+                312,
+                "pulled app:1: 5 layers, 312.0 MiB, all here already",
+            ),
+        ] {
+            let mut report = PullReport::new("app:1");
+            let progress = PullProgress {
+                layers_present,
+                bytes_present: present * MIB,
+                ..fetching(5, 312)
+            };
+            assert_eq!(report.take(at(0.9), progress), None);
+            assert_eq!(report.end(at(2.0)).as_deref(), Some(expected));
         }
     }
 

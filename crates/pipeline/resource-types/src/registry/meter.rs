@@ -88,6 +88,9 @@ impl<'a> Meter<'a> {
 
     /// Notes that a blob need not be fetched.
     pub(crate) fn there_already(&mut self, bytes: u64) {
+        let progress = &mut self.progress;
+        progress.layers_present = progress.layers_present.saturating_add(1);
+        progress.bytes_present = progress.bytes_present.saturating_add(bytes);
         self.add(bytes);
         self.blob_done();
     }
@@ -148,6 +151,7 @@ mod tests {
         let last = seen.last().expect("a report");
         assert_eq!((last.layers_done, last.bytes_done), (2, 100));
         assert_eq!((last.layers, last.bytes), (2, 100));
+        assert_eq!((last.layers_present, last.bytes_fetched()), (1, 60));
     }
 
     #[test]

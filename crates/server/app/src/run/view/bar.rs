@@ -19,7 +19,7 @@ pub(super) fn words(progress: &PullProgress, elapsed: Duration) -> String {
     let layers = format!("{} of {} layers", progress.layers_done, progress.layers);
     match progress.stage {
         PullStage::Fetching => {
-            let rate = rate(progress.bytes_done, elapsed);
+            let rate = rate(progress.bytes_fetched(), elapsed);
             format!("{bar} {done} of {all}, {layers}, {rate}")
         }
         PullStage::Unpacking => format!("{bar} unpacking {done} of {all}, {layers}"),
@@ -38,6 +38,7 @@ mod tests {
             bytes: 400 << 20,
             layers_done: 1,
             bytes_done: bytes_done << 20,
+            ..PullProgress::default()
         };
         let two = Duration::from_secs(2);
         for (stage, done, expected) in [
