@@ -107,3 +107,17 @@ fn only_whole_words_count_as_unfinished() {
     assert!(!mentions(&format!("const {later}S: u8 = 1;"), later));
     assert!(!mentions(&format!("my_{macro_one}()"), macro_one));
 }
+
+#[test]
+fn no_snapshot_waits_for_a_review() {
+    let waiting: Vec<String> = files("new")
+        .unwrap()
+        .iter()
+        .map(|path| shown(path))
+        .collect();
+    assert!(
+        waiting.is_empty(),
+        "accept these or take them out:\n  {}",
+        waiting.join("\n  ")
+    );
+}
