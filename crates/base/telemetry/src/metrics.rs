@@ -172,20 +172,28 @@ impl Default for Metrics {
             worker_lacks: family(
                 &mut registry,
                 "workers_lacks",
-                "What a worker should have and has not, counted",
+                "Parts of a worker's setup that it lacks, by worker",
             ),
             targets_rejected: gauge(
                 &mut registry,
                 "targets_rejected",
                 "1 while the targets file has a mistake and the targets of before are used",
             ),
-            collected: family(&mut registry, "gc_collected", "What the collector removed"),
+            collected: family(
+                &mut registry,
+                "gc_collected",
+                "Objects that the collector removed, by kind",
+            ),
             disk_bytes: gauge(
                 &mut registry,
                 "disk_bytes",
                 "Size of the data folder's disk",
             ),
-            disk_free_bytes: gauge(&mut registry, "disk_free_bytes", "What is free of it"),
+            disk_free_bytes: gauge(
+                &mut registry,
+                "disk_free_bytes",
+                "Free space of the data folder's disk",
+            ),
             panics: family(
                 &mut registry,
                 "panics",
@@ -194,7 +202,7 @@ impl Default for Metrics {
             quota_used: family(
                 &mut registry,
                 "team_quota_used",
-                "What teams use of what they have a quota of",
+                "Use of each quota, by team",
             ),
             quota_limit: family(&mut registry, "team_quota_limit", "The quotas of teams"),
             registry,
