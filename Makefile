@@ -57,6 +57,7 @@ fmt: ## Format the sources
 
 .PHONY: check
 check: ## Formatting, lints, links in comments, and the rules of the tree (crates/tests/tidy)
+	@dev/setup --no-go
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-A warnings -D rustdoc::broken_intra_doc_links" cargo doc -q --workspace --no-deps --document-private-items
@@ -71,6 +72,7 @@ test: setup check test-unit test-local ## What every change must pass: check, un
 
 .PHONY: test-unit
 test-unit: ## Unit and integration tests of each crate
+	@dev/setup --no-go
 	cargo test --workspace --exclude airside-conformance --exclude airside-scenarios --exclude airside-tidy
 
 .PHONY: test-local
@@ -115,6 +117,7 @@ fuzz: ## Feed a reader of foreign bytes with anything (TARGET=unpack, FUZZ_SECON
 
 .PHONY: testflight
 testflight: ## Concourse's own suite on a server of its own, or against URL (FOCUS=regex picks specs)
+	@dev/setup
 	dev/testflight build
 	$(MAKE) build rootfs
 	FOCUS="$(FOCUS)" AIRSIDE_BIN=$(BIN)/airside AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar \
@@ -122,12 +125,14 @@ testflight: ## Concourse's own suite on a server of its own, or against URL (FOC
 
 .PHONY: testflight-k8s
 testflight-k8s: ## The same with all steps as pods of the running cluster, under the rights that Airside asks for
+	@dev/setup
 	dev/testflight build
 	$(MAKE) cluster-images
 	FOCUS="$(FOCUS)" AIRSIDE_BIN=$(BIN)/airside AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar dev/testflight cluster
 
 .PHONY: cluster
 cluster: ## Start a Kubernetes cluster on this machine (NODES=2, CLUSTER=airside)
+	@dev/setup
 	dev/cluster up $(NODES)
 
 .PHONY: cluster-images
@@ -157,7 +162,7 @@ old-shims: ## Build shims that speak the protocols of earlier servers, for the t
 .PHONY: buildah-image
 buildah-image: ## Make the root file system in which tests build images, once (some minutes)
 	@mkdir -p $(AIRSIDE_CACHE)
-	@[[ -e $(AIRSIDE_CACHE)/buildah.tar ]] || { dev/setup --buildah && dev/image buildah $(AIRSIDE_CACHE)/buildah.tar; }
+	@[[ -e $(AIRSIDE_CACHE)/buildah.tar ]] || { dev/setup --no-go && dev/setup --buildah && dev/image buildah $(AIRSIDE_CACHE)/buildah.tar; }
 
 .PHONY: image
 image: ## Airside's own image as an OCI archive (IMAGE=FILE), without a container engine: static programs, CA certificates
@@ -189,11 +194,11 @@ bench-compare: ## Measure the tree beside an earlier commit, and fail on a step 
 
 .PHONY: bench-control
 bench-control: bench-build ## Measure fly set-pipeline, long lists and idle memory, on SQLite and Postgres
-	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside AIRSIDE_FLY="$$(dev/testflight fly)" bench/control.py
+	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside AIRSIDE_FLY="$$(dev/fly --real)" bench/control.py
 
 .PHONY: bench-builds
 bench-builds: bench-build rootfs ## Measure builds on this machine: a trivial one, logs, artifacts, many at once
-	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside AIRSIDE_FLY="$$(dev/testflight fly)" bench/builds.py
+	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside AIRSIDE_FLY="$$(dev/fly --real)" bench/builds.py
 
 .PHONY: bench-checks
 bench-checks: bench-build ## Measure thousands of checks: whether they hold their interval, and what they cost
@@ -218,5 +223,6 @@ bench-images: bench-build rootfs ## Measure images on nodes beside pods that pul
 
 .PHONY: rootfs
 rootfs: ## Make the small root file system that tests use as an image
+	@dev/setup --no-go
 	@mkdir -p $(AIRSIDE_CACHE)
 	dev/image rootfs $(AIRSIDE_CACHE)/rootfs.tar
