@@ -7,8 +7,9 @@ STAMP=k8s.io/component-base/version
 GO_LDFLAGS="-s -w -X $STAMP.gitVersion=$K8S -X $STAMP.gitMajor=1 -X $STAMP.gitMinor=$(cut -d. -f2 <<<$K8S)"
 
 # go_build MODULE VERSION STAGING OUTPUT=PACKAGE...: builds main packages of one module. Where that module
-# replaces libraries by folders of its own, their published version STAGING is used (`go install` refuses
-# modules that replace anything).
+# replaces libraries by folders of its own, their published version STAGING is used, and where it replaces them by
+# others, those are (`go install` refuses modules that replace anything). NEAREST may name further replacements, for
+# versions that are not given out.
 go_build() {
   local module=$1 version=$2 staging=$3 dir; shift 3
   dir=$(mktemp -d)
@@ -22,6 +23,7 @@ go_build() {
     for library in $(sed -n 's|^[[:space:]]*\([^ ]*\) => ./staging/.*|\1|p' "$manifest"); do
       go mod edit -replace "$library=$library@$staging"
     done
+    for library in $(replaced_by_others "$manifest") ${NEAREST:-}; do go mod edit -replace "$library"; done
     for spec in "$@"; do
       say "building ${spec%%=*}"
       go build -trimpath -tags "$GO_TAGS" -ldflags "$GO_LDFLAGS" -o "$BIN/.building" "${spec#*=}"
@@ -29,6 +31,17 @@ go_build() {
     done
   )
   rm -rf "$dir"
+}
+
+# replaced_by_others GO_MOD: OLD[@VERSION]=NEW@VERSION for each library that a module takes from elsewhere.
+replaced_by_others() {
+  go mod edit -json "$1" | python3 -c '
+import json, sys
+for entry in json.load(sys.stdin).get("Replace") or []:
+    old, new = entry["Old"], entry["New"]
+    if new.get("Version"):
+        old_version = "@" + old["Version"] if old.get("Version") else ""
+        print(old["Path"] + old_version + "=" + new["Path"] + "@" + new["Version"])'
 }
 
 # missing PREFIX NAME...: OUTPUT=PACKAGE for each binary that is not in the cache.
