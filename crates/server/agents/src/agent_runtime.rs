@@ -67,7 +67,7 @@ impl AgentRuntime {
         line.as_ref().is_some_and(|line| line.instance != instance)
     }
 
-    /// From here on it is asked through this line; one from before ends.
+    /// Sends all further requests to the agent through this line; an earlier line ends.
     pub(crate) fn connect(&self, line: AgentLine) {
         *self.line.lock() = Some(line);
         self.condition.send_replace(Condition::default());

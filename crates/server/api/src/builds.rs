@@ -36,7 +36,7 @@ pub struct Preparation {
     pub paused_pipeline: bool,
     pub paused_job: bool,
     pub max_running_builds: bool,
-    /// By name; why there is no version where there is none.
+    /// Inputs by name, each with the reason why it has no version, if it has none.
     pub inputs: Vec<(String, Option<String>)>,
 }
 

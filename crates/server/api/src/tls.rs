@@ -74,7 +74,7 @@ impl ResolvesServerCert for Current {
 type Stamp = (u64, i64, i64, u64);
 
 impl Tls {
-    /// Between two looks at the files.
+    /// Pause between two looks at the files.
     pub const LOOK: Duration = Duration::from_secs(5);
 
     pub fn load(cert: &Path, key: &Path) -> Result<Self, TlsError> {

@@ -64,7 +64,7 @@ pub enum Origin {
         line: usize,
     },
     Default,
-    /// Not given, and without a default.
+    /// The setting is not given and has no default.
     Unset,
 }
 

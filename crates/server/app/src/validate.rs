@@ -337,7 +337,7 @@ fn trap_warnings(text: &str, node: &Node) -> impl Iterator<Item = Warning> {
         .map(|trap| trap.warning())
 }
 
-/// By place, those without one last.
+/// Sorts warnings by their place; those without one come last.
 fn in_order(mut warnings: Vec<Warning>) -> Vec<Warning> {
     warnings.sort_by_key(|warning| {
         let start = warning.span.map(|span| span.start);
@@ -378,7 +378,7 @@ fn warning_json(warning: &Warning) -> Value {
     placed(json!(warning), warning.span)
 }
 
-/// With its place in the file.
+/// Adds the warning's place in the file.
 fn placed(mut shown: Value, span: Option<Span>) -> Value {
     if let Some(span) = span {
         shown["line"] = json!(span.start.line);

@@ -19,7 +19,7 @@ const SHARED: u64 = 64;
 pub(crate) struct Rate {
     /// Tries that may fail in a row.
     pub(crate) burst: u32,
-    /// After that there is one more for each of these.
+    /// Time after which one more try may fail.
     pub(crate) refill: Duration,
     /// Tries that may wait for their turn; those after them are refused.
     pub(crate) line: u32,

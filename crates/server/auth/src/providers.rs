@@ -16,7 +16,7 @@ pub trait Directory: Send + Sync {
     async fn check(&self, name: &str, password: &str) -> Result<Option<Identity>, DirectoryError>;
 }
 
-/// Why a directory could not be asked.
+/// The reason why a directory could not be asked.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct DirectoryError(Box<dyn std::error::Error + Send + Sync>);

@@ -76,7 +76,7 @@ impl Auth {
         Self::with_providers(store, users, Providers::default(), duration)
     }
 
-    /// With others who vouch for users, too.
+    /// Creates the service with identity providers, which vouch for further users.
     pub fn with_providers(
         store: Store,
         users: Vec<LocalUser>,

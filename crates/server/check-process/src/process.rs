@@ -212,7 +212,7 @@ impl Process {
         }
     }
 
-    /// Until it ends: hears what it says, and ends it when it has nothing to do for long.
+    /// Handles what the process says until it ends, and ends it when it has nothing to do for long.
     async fn attend(
         &self,
         mut child: Child,

@@ -138,7 +138,7 @@ struct Across<'a> {
     interpreter: &'a Interpreter<'a>,
     node: &'a AcrossPlan,
     recipe: &'a Recipe,
-    /// Why substeps erred, with their numbers.
+    /// Errors of substeps, with the substeps' numbers.
     errors: Mutex<Vec<(usize, String)>>,
 }
 

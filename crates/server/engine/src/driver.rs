@@ -282,7 +282,7 @@ impl Engine {
 
 enum Planned {
     Ready(Box<Plan>),
-    /// It cannot run; the reason is in its log.
+    /// The build cannot run; the reason is in its log.
     Impossible,
     Aborted,
 }

@@ -4,10 +4,10 @@ use airside_model::VolumeId;
 
 use crate::{Result, StepError, leaf::Leaf, reference};
 
-/// Why a file that a step names cannot be read, in Concourse's words.
+/// The reason why a file that a step names cannot be read, in Concourse's words.
 #[derive(Debug)]
 pub(crate) enum NoFile {
-    /// Without a slash it names no artifact.
+    /// The path has no slash, so that it names no artifact.
     NoArtifact,
     UnknownArtifact {
         artifact: String,

@@ -33,7 +33,7 @@ impl Status {
     }
 }
 
-/// Why a node is to stop.
+/// The reason why a node is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum StopCause {
     TimedOut,

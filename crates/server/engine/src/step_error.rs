@@ -2,7 +2,7 @@
 
 use crate::{Error, status::StopCause};
 
-/// Why a step, or the plan of a build, does not go on.
+/// The reason why a step, or the plan of a build, does not go on.
 #[derive(Debug)]
 pub(crate) enum StepError {
     /// The server failed: nothing is known of the step, and the build is taken up again.

@@ -36,7 +36,7 @@ enum ClaimVerdict {
         reason: String,
         retry: bool,
     },
-    /// It is the step's own, and of no use.
+    /// The shim is the step's own, but cannot run it.
     Unfit {
         reason: String,
     },

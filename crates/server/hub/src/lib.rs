@@ -59,12 +59,12 @@ pub trait Proofs: Send + Sync + 'static {
     async fn verify(&self, container: &Container, proof: Option<&str>) -> Result<(), Unproven>;
 }
 
-/// Why a claim is not believed.
+/// The reason why a claim is not believed.
 #[derive(Debug)]
 pub struct Unproven {
     /// Shown in the build.
     pub reason: String,
-    /// It could not be checked just now; the shim may try again.
+    /// True if the claim could not be checked just now; the shim may try again.
     pub retry: bool,
 }
 

@@ -98,7 +98,8 @@ impl Hub {
         Ok(())
     }
 
-    /// From now on these serve the agents that come; until then all are told to come back.
+    /// Lets these serve the agents that connect. Agents that connect earlier are asked to come
+    /// back.
     pub fn admit_agents(&self, agents: Arc<dyn AgentService>) {
         *self.server.agents.write() = Some(agents);
     }

@@ -40,7 +40,7 @@ pub enum SessionEvent {
     /// A shim has claimed the step, or come back.
     Connected,
     Started,
-    /// Without gaps or repetition, whatever the connection went through.
+    /// Output of the step, without gaps or repetition, whatever the connection went through.
     Output(Output),
     /// May be said more than once.
     Finished(Exit),

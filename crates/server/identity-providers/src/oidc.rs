@@ -44,7 +44,7 @@ pub struct OidcConfig {
 }
 
 impl OidcConfig {
-    /// With the defaults for everything that need not be said.
+    /// Returns a setup with the defaults for every optional setting.
     pub fn new(issuer: &str, client_id: &str, client_secret: Secret) -> Self {
         Self {
             connector: ConnectorName::Oidc,

@@ -26,7 +26,7 @@ const EXPLANATION: Duration = Duration::from_secs(5);
 /// A step's log tells of so many reasons why claims were refused; the server's log tells of all.
 const REFUSALS: usize = 8;
 
-/// Between two looks for room, for a step that still finds none.
+/// Pause between two tries to make room for a step that still finds none.
 const NEXT_ROOM: Duration = Duration::from_secs(5);
 
 /// The end of following a step.
@@ -67,7 +67,7 @@ enum EventOutcome {
 /// A worker without room for the step.
 struct Crowded {
     shortage: Shortage,
-    /// When to make more room.
+    /// Time of the next try to make more room.
     next_try: Instant,
 }
 
@@ -77,7 +77,7 @@ struct StepWatch<'a> {
     seen: watch::Receiver<Option<Observed>>,
     output: OutputLog<'a>,
     connected: bool,
-    /// When to give up on a step that is out of sight, and the loss to report then.
+    /// Time to give up on a step that is out of sight, and the loss to report then.
     deadline: Option<(Instant, StepLoss)>,
     stopping: bool,
     last_remark: String,

@@ -39,7 +39,7 @@ pub struct Keeping {
     pub failed_elsewhere: Duration,
     /// Time for containers of a build without a job.
     pub one_off: Duration,
-    /// On one worker, those of running builds included.
+    /// Largest number of containers on one worker, those of running builds included.
     pub most: usize,
 }
 

@@ -90,9 +90,9 @@ impl Workers {
         workers
     }
 
-    /// From now on these are the workers of the configuration, in this order; those that joined
-    /// come after them. Steps that follow a container through one that is not among them go on
-    /// doing so: what they hold lasts as long as they do.
+    /// Sets the workers of the configuration, in this order; those that joined come after them.
+    /// Steps that follow a container through a worker that is not among them go on doing so: what
+    /// they hold lasts as long as they do.
     pub fn set(&self, entries: Vec<WorkerEntry>) {
         self.renew(|known| known.configured = entries);
     }
@@ -311,7 +311,7 @@ impl Candidate<'_> {
     }
 }
 
-/// Why there is no worker for a step, in words.
+/// The reason why there is no worker for a step, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoWorker {
     /// None is there that could ever run it.

@@ -130,7 +130,7 @@ impl Service {
     }
 }
 
-/// Why a call failed, with AWS's own name for that.
+/// The reason why a call failed, with AWS's own name for it.
 struct Refusal {
     code: String,
     error: Error,

@@ -1,4 +1,4 @@
-//! Why a manager did not answer, in words for the build's log.
+//! Reasons why a manager did not answer, in words for the build's log.
 
 use airside_blocking_http::Error as Outbound;
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ pub enum Error {
     /// The manager cannot be used with these settings.
     #[error("{0}")]
     Settings(String),
-    /// It said no.
+    /// The manager refused the request.
     #[error("{0}")]
     Refused(String),
-    /// It could not be reached, or had trouble: the same may work a little later.
+    /// The manager could not be reached, or had trouble: the request may succeed a little later.
     #[error("{0}")]
     Away(String),
 }

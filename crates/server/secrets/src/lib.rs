@@ -53,7 +53,7 @@ use var_source::VarSources;
 pub struct Tries {
     /// In all; at least one.
     pub attempts: u32,
-    /// Before the second; twice as long each time, up to half a minute.
+    /// Pause before the second try; each further one is twice as long, up to half a minute.
     pub interval: Duration,
 }
 

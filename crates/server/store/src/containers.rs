@@ -26,7 +26,7 @@ pub struct Container {
     pub claimed_at: Option<Micros>,
     /// Set once its step has ended and it only stays for those who want to look inside.
     pub kept_at: Option<Micros>,
-    /// When a user last intercepted the container.
+    /// Time at which a user last intercepted the container.
     pub hijacked_at: Option<Micros>,
     /// Directory in which intercepted processes begin; empty for the step's own.
     pub dir: String,

@@ -23,9 +23,9 @@ pub enum News {
         version: ResourceVersionId,
         enabled: bool,
     },
-    /// It has another history now, or part of it was taken away.
+    /// The resource has another history now, or part of it was taken away.
     HistoryChanged(ResourceId),
-    /// It was pinned, or is no longer.
+    /// The resource was pinned, or is no longer.
     PinChanged(ResourceId),
     /// A check ended, whatever it found. `next_due` is when its interval has passed, if it has one.
     CheckEnded {
@@ -48,7 +48,7 @@ pub enum News {
     PipelineSet(PipelineId),
     PipelinePaused(PipelineId),
     PipelineUnpaused(PipelineId),
-    /// Its configuration is empty, and what waits is aborted.
+    /// The pipeline's configuration is empty, and builds that wait are aborted.
     PipelineArchived(PipelineId),
     PipelineGone(PipelineId),
 }

@@ -72,7 +72,7 @@ pub enum WorkerChange {
     Prune,
     /// Gone at once, whatever it is.
     Delete,
-    /// It takes steps again.
+    /// The worker takes steps again.
     Register,
 }
 
@@ -82,7 +82,7 @@ pub enum WorkerChanged {
     Done,
     /// There is no such worker.
     Unknown,
-    /// It is running, and what was asked is for those that are not.
+    /// The worker is running, and the change is only for workers that are not.
     Running,
 }
 

@@ -31,7 +31,7 @@ use crate::{
 /// More files than this are a mistake, or an attack on the disk.
 const MOST_FILES: u64 = 5_000_000;
 
-/// Between the thread that packs and the connection.
+/// Bytes that the thread that packs may be ahead of the connection.
 const AHEAD: usize = 1 << 20;
 
 /// Takes an upload, unpacks it as it comes and seals it.

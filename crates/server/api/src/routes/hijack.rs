@@ -105,7 +105,7 @@ struct Session {
 
 type Outgoing = SplitSink<WebSocket, Message>;
 
-/// Why the typing ended before the process did.
+/// The reason why the typing ended before the process did.
 enum Silence {
     Gone,
     Idle(Duration),

@@ -22,7 +22,7 @@ pub(crate) enum JobEnd {
     Built(BuildStatus),
     /// There could be no build: the words say why.
     Impossible(String),
-    /// It had no turn: the words say why.
+    /// The job had no turn: the words say why.
     Skipped(String),
 }
 

@@ -90,8 +90,8 @@ async fn describe(
     Ok(artifact(leaf, found, &[]).await?.metadata)
 }
 
-/// Without any of these a source means `latest`: to go through all tags for an image would be
-/// asking too much.
+/// Fields that choose among tags. A source without any of them means `latest`: going through all
+/// tags for an image would be asking too much.
 const CHOOSING: [&str; 5] = [
     "tag",
     "tag_regex",

@@ -42,7 +42,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// With TLS where there is a configuration for it: from the first byte, or after asking.
+    /// Opens a connection, with TLS if there is a configuration for it: from the first byte, or
+    /// after asking.
     pub(crate) async fn open(
         place: &LdapAddress,
         tls: LdapTls,

@@ -24,7 +24,7 @@ use url::Url;
 use super::server::{ReceivedRequest, Reply, Server};
 use crate::{OidcConfig, Secret};
 
-/// With characters that must be escaped on the way.
+/// Id and secret of a client, with characters that must be escaped on the way.
 const CLIENT: (&str, &str) = ("air:side", "s3cret&+ value");
 const ACCESS: &str = "access-token";
 

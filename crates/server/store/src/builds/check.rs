@@ -22,12 +22,12 @@ pub struct NewCheck<'a> {
     pub reason: CheckReason<'a>,
 }
 
-/// Why there is a check.
+/// The reason why there is a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckReason<'a> {
     /// A user asked for the check: it is listed among builds.
     Asked { by: Option<&'a str> },
-    /// It was time.
+    /// The resource's interval has passed.
     Due,
 }
 

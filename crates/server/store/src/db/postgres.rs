@@ -18,7 +18,7 @@ use super::{Patience, Pool, Pools, failed_to, here, opening};
 use crate::{Error, Result};
 
 const CONNECTIONS: u32 = 16;
-/// Between one try to reach a server that is away and the next.
+/// Pause between two tries to reach a server that is away.
 const PAUSE: Duration = Duration::from_millis(100);
 const CHANNEL: &str = "airside_changes";
 /// Names the lock of [`Alone`] among advisory locks.
