@@ -102,7 +102,7 @@ impl Address {
 }
 
 impl std::fmt::Display for Address {
-    /// Without the query, which may hold a signature.
+    /// Formats all but the query, which may hold a signature.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let path = self.target.split('?').next().unwrap_or_default();
         write!(f, "{}{path}", self.origin())

@@ -12,7 +12,7 @@ enum Left {
     Length(u64),
     /// This many bytes of the current chunk are left, and more chunks follow.
     Chunk(u64),
-    /// Until the server hangs up.
+    /// The body lasts until the server closes the connection.
     Close,
     Nothing,
 }

@@ -46,7 +46,7 @@ pub struct Identity {
 }
 
 impl std::fmt::Debug for Identity {
-    /// Without the key.
+    /// Formats all but the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Identity")
             .field("certificate", &self.certificate)

@@ -29,9 +29,9 @@ const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Allow,
-    /// Not permitted.
+    /// The call is not permitted.
     Deny,
-    /// Not there.
+    /// The call does not exist.
     Unknown,
 }
 

@@ -110,7 +110,7 @@ impl Activity {
         self.0.state.lock().stalled = None;
     }
 
-    /// From now on the connection may be silent for as long as it likes, and never gives way.
+    /// Lets the connection be silent for as long as it likes from now on; it never gives way.
     pub fn keep(&self) {
         self.0.state.lock().kept = true;
     }

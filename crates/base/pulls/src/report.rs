@@ -24,7 +24,7 @@ pub struct PullReport {
     last: Option<PullProgress>,
     /// Numbers of the last report about fetching.
     fetching: PullProgress,
-    /// When everything was fetched.
+    /// Time from the start at which everything was fetched.
     fetched: Option<Duration>,
 }
 

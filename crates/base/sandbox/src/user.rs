@@ -1,5 +1,5 @@
-//! From root to a user who owns nothing. The capabilities go with it, for good, but for those that
-//! the reach keeps.
+//! Change from root to a user who owns nothing. The capabilities go with it, for good, but for
+//! those that the reach keeps.
 
 use std::{
     fs, io,

@@ -18,8 +18,8 @@ const DEEPEST: usize = 64;
 pub struct InstanceVars(pub Map<String, Value>);
 
 impl InstanceVars {
-    /// From a URL's decoded parameters, whatever else is among them. `None` if they name no
-    /// instance. Of parameters that occur twice the first counts.
+    /// Reads an instance from a URL's decoded parameters, whatever else is among them. `None` if
+    /// they name no instance. Of parameters that occur twice the first counts.
     pub fn from_query<'a>(
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Option<Self>, Error> {

@@ -22,8 +22,8 @@ pub use lines::TooMuch;
 /// Text that replaces a secret.
 pub const REDACTED: &str = "((redacted))";
 
-/// With fewer bytes of secrets than this, adding one more and looking for all of them in a piece of
-/// output is quick enough for a thread that others wait for.
+/// Bytes of secrets below which adding one more and looking for all of them in a piece of output is
+/// quick enough for a thread that others wait for.
 const FEW: usize = 64 * 1024;
 
 /// The secrets that a build has come to know; clones share them.

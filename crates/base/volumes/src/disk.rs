@@ -55,7 +55,7 @@ impl fmt::Display for Percent {
     }
 }
 
-/// When room is made: above `high`, until no more than `low` is used.
+/// Fill levels of a disk: room is made above `high`, until no more than `low` is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watermarks {
     pub high: Percent,

@@ -34,7 +34,7 @@ pub(crate) enum Event {
 pub(crate) enum Style {
     Plain,
     Quoted,
-    /// After `|` or `>`.
+    /// A text after `|` or `>`.
     Block,
 }
 

@@ -3,11 +3,11 @@
 /// A place in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// From 1.
+    /// Line, counted from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Column, counted from 1 in characters.
     pub column: usize,
-    /// From 0, in bytes.
+    /// Offset, counted from 0 in bytes.
     pub offset: usize,
 }
 
