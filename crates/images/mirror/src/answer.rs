@@ -61,7 +61,7 @@ pub(crate) struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// Without a body for those who only ask.
+    /// Returns the answer with this body, or without one for a `HEAD` request.
     pub(crate) fn with(&self, pieces: Option<Pieces>) -> MirrorAnswer {
         let mut answer = empty(match self.part {
             Some(_) => StatusCode::PARTIAL_CONTENT,

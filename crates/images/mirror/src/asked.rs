@@ -19,7 +19,7 @@ pub enum What {
     Blob(Digest),
 }
 
-/// Why a path names nothing.
+/// The reason why a path names nothing.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAsked {
     #[error("a mirror serves manifests and blobs alone")]

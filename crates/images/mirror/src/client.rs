@@ -20,7 +20,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(30);
 const REDIRECTIONS: usize = 5;
 
-/// Why there is no answer at all.
+/// The reason why there is no answer at all.
 #[derive(Debug, thiserror::Error)]
 pub enum Away {
     #[error("cannot reach {host}: {why}")]

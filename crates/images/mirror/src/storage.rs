@@ -35,13 +35,13 @@ pub trait Storage: Send + Sync {
 
     async fn notes(&self) -> io::Result<Vec<Noted>>;
 
-    /// It is no error if it is gone.
+    /// Removes a note. A note that is gone already is not an error.
     async fn remove_note(&self, name: &NoteName) -> io::Result<()>;
 
     /// Everything that is kept.
     async fn list(&self) -> io::Result<Vec<KeptContent>>;
 
-    /// It is no error if it is gone.
+    /// Removes content. Content that is gone already is not an error.
     async fn remove(&self, digest: &Digest) -> io::Result<()>;
 }
 

@@ -14,7 +14,7 @@ use crate::{
     mirror::MirrorOptions,
 };
 
-/// Between two looks at whether containerd asks us.
+/// Pause between two looks at whether containerd asks us.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
@@ -58,7 +58,7 @@ pub enum NodeError {
 }
 
 impl NodeOptions {
-    /// Until the shutdown, or until what was to be cleaned is clean.
+    /// Runs until the shutdown, or until what was to be cleaned is clean.
     pub async fn run(&self, shutdown: CancellationToken) -> Result<(), NodeError> {
         let (found, conditions) = watch::channel(None);
         if self.mirror(found, &shutdown).await? {

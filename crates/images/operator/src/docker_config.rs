@@ -19,7 +19,7 @@ pub(crate) struct DockerConfig {
 /// Host and path that a key is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
-    /// Its parts may be `*`.
+    /// Host of the registry. Its parts may be `*`.
     host: String,
     path: String,
 }

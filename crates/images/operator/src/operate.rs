@@ -35,7 +35,7 @@ use crate::{
 
 /// News that come together are looked at together.
 const TOGETHER: Duration = Duration::from_millis(250);
-/// After a write that failed.
+/// Pause after a write that failed.
 const AGAIN: Duration = Duration::from_secs(2);
 /// Whatever happens or does not.
 const MAX_WAIT: Duration = Duration::from_secs(600);

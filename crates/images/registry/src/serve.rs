@@ -85,7 +85,7 @@ impl Registry {
         self.blocking(move |store| store.used_by(&team)).await
     }
 
-    /// With what one may do as it says.
+    /// Returns a token with these rights.
     pub fn token(&self, grant: &Grant) -> String {
         self.inner.tokens.issue(grant)
     }
@@ -159,7 +159,7 @@ impl Registry {
         }
     }
 
-    /// By Basic, with a token as the password, or by Bearer.
+    /// Returns the rights of a request's token, which is the password of Basic, or given by Bearer.
     fn grant(&self, headers: &HeaderMap) -> Result<Grant, Error> {
         let header = headers.get(header::AUTHORIZATION);
         let header = header.and_then(|value| value.to_str().ok());

@@ -330,7 +330,7 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Error> {
     written.map_err(Error::at("write", path))
 }
 
-/// It counts as used now.
+/// Makes the file count as used now.
 fn touch(path: &Path) -> Result<(), Error> {
     let touched = File::open(path).and_then(|file| file.set_modified(clock::now()));
     touched.map_err(Error::at("touch", path))

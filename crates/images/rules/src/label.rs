@@ -14,9 +14,10 @@ pub const PREFIX: &str = "images.airside.dev/";
 /// Value of a node's label of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It is there, and was verified with the runtime. The only value that pods are placed by.
+    /// The image is there, and was verified with the runtime. The only value that pods are placed
+    /// by.
     Present,
-    /// It could not be pulled as often as its set allows.
+    /// The image could not be pulled as often as its set allows.
     Error,
 }
 

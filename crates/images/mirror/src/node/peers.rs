@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
-/// Between two looks at who is there.
+/// Pause between two looks at which agents are there.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Cheap to clone.

@@ -38,7 +38,7 @@ const OPEN: Duration = Duration::from_secs(10);
 /// Wait after which an agent fetches for itself: the runtime gives up a pull without progress after
 /// five minutes.
 const TURN_TIMEOUT: Duration = Duration::from_secs(240);
-/// Between two words that a turn is still being used.
+/// Pause between two reports that a turn is still being used.
 const RENEW: Duration = Duration::from_secs(15);
 /// Time for the runtime to make a blob part of its store.
 const LANDING: Duration = Duration::from_secs(60);

@@ -29,7 +29,7 @@ const REQUEST_PATIENCE: Patience = Patience {
 #[derive(Clone, Debug)]
 pub struct BucketSettings {
     pub bucket: String,
-    /// Before every key; several mirrors share what is below it.
+    /// Text before every key; several mirrors share what is below it.
     pub prefix: String,
     pub region: String,
     /// Address of a server that is not AWS, with the bucket in the path.
@@ -41,7 +41,7 @@ pub struct BucketSettings {
 }
 
 pub(super) struct Bucket {
-    /// With a slash at its end.
+    /// Address of the bucket, with a slash at its end.
     base: String,
     prefix: String,
     region: String,

@@ -33,13 +33,14 @@ use super::{
 pub(crate) use acts::{depart, unmark};
 use airside_containerd::{Containerd, ContainerdError};
 
-/// Between the label's end and the image's: who places pods must have heard of it.
+/// Time between the label's end and the image's: the scheduler must have seen that the label is
+/// gone.
 const GRACE: Duration = Duration::from_secs(1);
 /// Time that a write of ours may take to appear in the watch.
 const ECHO: Duration = Duration::from_secs(3);
-/// After something that did not work and is no image's fault.
+/// Pause after a step that did not work, if no image is at fault.
 const RETRY: Duration = Duration::from_secs(1);
-/// Between two looks at whether the runtime shows what it was just told.
+/// Pause between two looks at whether the runtime shows the last change.
 const MOMENT: Duration = Duration::from_millis(50);
 /// Rounds of one turn. Steps that are left then are done in the next turn.
 const ROUNDS: usize = 32;

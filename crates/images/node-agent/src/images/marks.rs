@@ -14,7 +14,7 @@ use airside_containerd::{Container, NamedImage, RuntimeImage};
 pub(crate) const PINNED: &str = "io.cri-containerd.pinned";
 /// Label of a pin that the agent set.
 pub(crate) const OUR_PIN: &str = "images.airside.dev/pinned";
-/// When we brought the content here.
+/// Label with the time at which the agent pulled the content.
 pub(crate) const PULLED: &str = "images.airside.dev/pulled";
 /// The names that we gave it, with spaces between them.
 pub(crate) const NAMES: &str = "images.airside.dev/names";

@@ -45,7 +45,7 @@ pub(crate) enum PullAnswer {
     Granted(PullGrant),
     /// Others go first.
     Later(Duration),
-    /// It does not belong here by what the operator knows.
+    /// The image does not belong on this node by what the operator knows.
     Denied(String),
 }
 

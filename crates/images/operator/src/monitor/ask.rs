@@ -65,7 +65,7 @@ impl Asker {
         }
     }
 
-    /// With each login until one is let in; with none if there is none.
+    /// Asks with each login until one is accepted; with none if there is none.
     pub(crate) fn ask(
         &self,
         due: &Due,

@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use super::permits::Need;
 use crate::{deletion::is_being_deleted, monitor::Secrets, world::ClusterSnapshot};
 
-/// Why and how an image belongs on a node.
+/// The reason why an image belongs on a node, and how it may be pulled.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Belongs {
     pub(crate) need: Need,

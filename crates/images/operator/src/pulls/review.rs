@@ -33,7 +33,7 @@ pub(crate) struct Reviewer {
     reviews: Api<TokenReview>,
     /// The only account that is let in.
     account: String,
-    /// By hashes of tokens.
+    /// Tokens that were accepted, by their hashes.
     fine: Mutex<HashMap<[u8; 32], (String, Instant)>>,
 }
 

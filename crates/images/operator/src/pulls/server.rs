@@ -52,7 +52,7 @@ impl Server {
         }
     }
 
-    /// From now on this replica decides.
+    /// Makes this replica decide from now on.
     pub(crate) fn decide_by(&self, world: ObservedCluster) {
         *self.world.write() = Some(world);
     }

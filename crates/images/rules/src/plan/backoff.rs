@@ -17,7 +17,7 @@ pub struct Attempts {
 }
 
 impl Attempts {
-    /// After this one, which failed at `now`.
+    /// Returns the attempts after one more, which failed at `now`.
     pub fn failed(self, now: Timestamp) -> Self {
         Self {
             failures: self.failures.saturating_add(1),

@@ -68,7 +68,7 @@ impl Disk {
     }
 }
 
-/// On the disk an image is packed and unpacked: at least twice what it is on the wire.
+/// Factor by which a packed and unpacked image on the disk is larger than on the wire, at least.
 const PACKED_AND_UNPACKED: u64 = 2;
 
 /// Returns true if the image fits below the high mark, or below the low mark if it was removed to
