@@ -194,7 +194,7 @@ impl Job {
         }
     }
 
-    /// Its hooks, innermost first.
+    /// Returns the job's hooks, innermost first.
     pub(crate) fn hooks(&self) -> impl Iterator<Item = (Hook, &Step)> {
         Hook::pair([
             &self.on_success,

@@ -122,7 +122,8 @@ fn section_error(section: Section, problems: &[Problem]) -> String {
     text
 }
 
-/// Without the document nothing else can be said, so there is only one of these.
+/// Returns the message about a document that cannot be read. Nothing else can be said then, so
+/// there is only one such problem.
 fn malformed(problem: &Problem) -> String {
     let place = problem.span.map(|span| span.start);
     let place = place.map(|at| format!("line {}, column {}: ", at.line, at.column));

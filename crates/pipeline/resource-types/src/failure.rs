@@ -1,4 +1,4 @@
-//! Why an action of a resource type did not work, in words for the build log.
+//! The reasons why an action of a resource type did not work, in words for the build log.
 
 use std::path::{Path, PathBuf};
 

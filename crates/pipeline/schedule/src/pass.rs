@@ -54,7 +54,7 @@ pub struct Pending {
 pub struct Pauses {
     pub pipeline: bool,
     pub job: bool,
-    /// Its pipeline is archived: what waits is aborted.
+    /// True if the pipeline is archived: builds that wait are aborted.
     pub archived: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct JobState<'a> {
     pub pending: &'a [Pending],
     pub group: Group,
     pub spacing: JobSpacing,
-    /// By resource. One that is missing was never checked.
+    /// Results of checks by resource. One that is missing was never checked.
     pub checked: &'a HashMap<ResourceId, Checked>,
     /// Resolved inputs; not used, and not computed, while the job or its pipeline is paused.
     pub inputs: &'a Resolution,
@@ -198,7 +198,8 @@ fn start(state: &JobState<'_>, pass: &mut Pass) {
     }
 }
 
-/// With `every`, a build that starts takes its version away from those that come after it.
+/// Returns true if a build that starts takes its version away from those that come after it, as
+/// with `every`.
 fn uses_up(state: &JobState<'_>, others_wait: bool) -> bool {
     let every = state
         .job
@@ -265,7 +266,7 @@ pub(crate) fn is_input_stale(state: &JobState<'_>, build: &Pending, name: NameId
     })
 }
 
-/// Why a build may not be asked for.
+/// The reason why a build may not be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error("the job has disable_manual_trigger set; only its inputs start it")]

@@ -1,4 +1,5 @@
-//! Why a pending build does not run: `fly`'s build preparation, from the same state as a pass.
+//! The reasons why a pending build does not run: `fly`'s build preparation, from the same state as
+//! a pass.
 
 use airside_model::BuildId;
 

@@ -24,7 +24,7 @@ use crate::{Carried, History, NameId};
 /// work may grow without bound.
 const MAX_TRIES: u32 = 50_000;
 
-/// Why an input has no version, in Concourse's words.
+/// The reason why an input has no version, in Concourse's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     LatestNotFound,

@@ -66,7 +66,7 @@ pub(super) struct GithubRepository {
     pub(super) owner: String,
     pub(super) repository: String,
     pub(super) token: Option<String>,
-    /// Without a slash at the end, as is `uploads`.
+    /// Address of the API without a slash at the end, as is `uploads`.
     pub(super) api: String,
     pub(super) uploads: String,
     pub(super) insecure: bool,

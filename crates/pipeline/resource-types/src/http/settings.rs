@@ -92,7 +92,7 @@ impl Source {
         })
     }
 
-    /// Without the query, which may be secret.
+    /// Returns the address without its query, which may be secret.
     pub(super) fn shown(&self) -> String {
         self.address.to_string()
     }

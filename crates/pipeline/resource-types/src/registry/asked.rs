@@ -19,7 +19,7 @@ pub struct Asking {
     pub login: Option<(String, String)>,
     /// Certificates to trust beside the machine's roots, as PEM.
     pub certificates: Vec<String>,
-    /// It has no TLS.
+    /// True if the registry has no TLS.
     pub plain: bool,
     pub patience: Patience,
     pub pace: Pace,

@@ -47,7 +47,7 @@ pub(crate) struct Access {
     pub(crate) certificates: Vec<String>,
     pub(crate) insecure: bool,
     pub(crate) push: bool,
-    /// It has no TLS.
+    /// True if the registry has no TLS.
     pub(crate) plain: bool,
     pub(crate) patience: Patience,
     pub(crate) pace: Pace,

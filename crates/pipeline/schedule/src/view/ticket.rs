@@ -31,7 +31,7 @@ enum Subject {
     Resource(ResourceId),
 }
 
-/// When each job and resource last changed.
+/// Time at which each job and resource last changed.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     now: Ticket,
