@@ -27,7 +27,7 @@ pub struct PlacementSpec {
     /// this user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// By which the worker was chosen; a runtime's own rules may go by them too.
+    /// Tags by which the worker was chosen; a runtime's own rules may go by them too.
     #[serde(default)]
     pub tags: Vec<String>,
 }

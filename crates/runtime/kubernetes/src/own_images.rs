@@ -16,11 +16,12 @@ pub trait ImagePublisher: Send + Sync + 'static {
     /// without the registry.
     async fn publish(&self, team: &str, volume: &VolumeId) -> Result<String, PublishError>;
 
-    /// With which a team's images are pulled. The same for hours, so that pods can share it.
+    /// Returns the login with which a team's images are pulled. It is equal for hours, so that pods
+    /// can share its Secret.
     fn login(&self, team: &str) -> Login;
 }
 
-/// It does not show itself.
+/// A login for images of one team. It has no `Debug`, so that it is never printed.
 pub struct Login {
     pub username: String,
     pub password: String,

@@ -1,4 +1,4 @@
-//! From a [`PlacementSpec`] and a [`Target`] to the pod, without a request to any server.
+//! Builds the pod of a [`PlacementSpec`] on a [`Target`], without a request to any server.
 //!
 //! The pod is unprivileged and has a user namespace of its own unless the target says otherwise; it
 //! gets no service account token of the usual kind and no CPU limit.

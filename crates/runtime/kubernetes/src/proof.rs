@@ -29,7 +29,7 @@ pub enum ProofError {
         found: String,
         expected: String,
     },
-    /// Not the token's fault: try again later.
+    /// The keys cannot be read, which is not the token's fault: try again later.
     #[error("the pod's token cannot be checked now")]
     Keys(#[from] KeysError),
 }

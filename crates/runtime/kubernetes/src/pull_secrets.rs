@@ -44,9 +44,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Remembers the names of pull secrets beyond the life of this process.
 #[async_trait]
 pub trait PullSecretNames: Send + Sync + 'static {
-    /// Before the secret is made.
+    /// Notes a Secret that is about to be made.
     async fn remember(&self, worker: &WorkerName, name: &str) -> Result<(), String>;
-    /// After it was removed.
+    /// Removes the note of a Secret that was removed.
     async fn forget(&self, worker: &WorkerName, name: &str) -> Result<(), String>;
     async fn all(&self, worker: &WorkerName) -> Result<Vec<String>, String>;
 }
@@ -84,7 +84,7 @@ pub(crate) struct PullSecrets {
 
 struct Known {
     name: String,
-    /// When it was last seen to be there.
+    /// Time at which the Secret was last seen to be there.
     made: Option<Instant>,
     used: Instant,
 }

@@ -114,7 +114,8 @@ pub enum ShimDelivery {
 pub struct KeptPods {
     /// Number of kept pods, where the server's own limit is too many.
     pub most: Option<usize>,
-    /// After a build that did not succeed, unless as the server says.
+    /// Time for which containers stay after a build that did not succeed; without it the server's
+    /// setting counts.
     pub stay: Option<Duration>,
     /// Idle for so long, they give back what they had asked for.
     pub shrink_after: Duration,

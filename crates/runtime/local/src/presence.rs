@@ -37,7 +37,7 @@ pub(crate) struct Presence(#[allow(dead_code, reason = "locked for as long as it
 /// The facts about an installation that others need when its server is dead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Here {
-    /// Its containers are below this folder.
+    /// Folder below which the server's containers are.
     pub root: PathBuf,
     /// Device of the root: a root that is gone while its device is there was removed, and not
     /// unmounted.

@@ -21,7 +21,7 @@ use rustix::{mount::MountPropagationFlags, thread::UnshareFlags};
 use group::Group;
 use subordinate::Range;
 
-/// Why an ordinary user cannot have steps here, and what to do.
+/// The reason why an ordinary user cannot have steps here, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {
     #[error(

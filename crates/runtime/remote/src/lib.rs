@@ -41,7 +41,7 @@ use self::link::Link;
 
 pub use message::{AgentMessage, RuntimeAnswer, RuntimeRequest, ServerMessage};
 
-/// Between two tries to reach the hub, at first and at last.
+/// Pause between two tries to reach the hub, at first and at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum AgentMessage {
-    /// Its runtime saw something: first all that is there, then every change.
+    /// The agent's runtime saw something: first all that is there, then every change.
     Saw {
         observation: Observation,
     },

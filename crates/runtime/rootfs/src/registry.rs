@@ -69,7 +69,7 @@ impl Image {
         .to_string()
     }
 
-    /// Why it could not be pulled.
+    /// Returns the reason why the image could not be pulled.
     pub(crate) fn explain(&self, answer: PullerAnswer) -> Error {
         match answer {
             PullerAnswer::NotPulled(words) => Error::Pull {

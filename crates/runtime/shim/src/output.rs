@@ -1,4 +1,4 @@
-//! From the process's streams to the outbox, no faster than the spool has room.
+//! The way of output from the process's streams to the outbox, no faster than the spool has room.
 
 use std::sync::Arc;
 

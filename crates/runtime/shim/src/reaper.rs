@@ -20,7 +20,7 @@ use tokio::{
     time::{Duration, timeout},
 };
 
-/// Between two rounds of killing what the round before has orphaned.
+/// Pause between two rounds of killing what the round before has orphaned.
 const ROUND: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]

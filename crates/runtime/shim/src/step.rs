@@ -69,7 +69,7 @@ pub(crate) struct Step {
     hijacks: Hijacks,
     /// Leave as soon as the result is committed.
     leaving: bool,
-    /// With which status the shim ends.
+    /// Status with which the shim ends.
     status: ExitCode,
 }
 

@@ -42,11 +42,11 @@ pub(super) type LastResult = parking_lot::Mutex<Option<(Instant, Vec<Lack>)>>;
 /// The end of a pod that was sent.
 #[derive(Debug, PartialEq, Eq)]
 enum Sent {
-    /// With an answer, from this node.
+    /// The pod ended with an answer, on this node.
     Back(Probe, String),
-    /// Without one, for this reason.
+    /// The pod ended without an answer, for this reason.
     Lost(String),
-    /// Not yet, and what it waits for.
+    /// The pod has not ended yet, and waits for this.
     Waiting(String),
 }
 

@@ -1,4 +1,4 @@
-//! Between a guest's process and its connection, in both directions at once.
+//! The two directions between a guest's process and its connection, at once.
 
 use std::sync::Arc;
 

@@ -57,7 +57,7 @@ impl Record {
         self.offset + self.data.len() as u64
     }
 
-    /// From `offset` on.
+    /// Returns the piece from `offset` on.
     fn rest(&self, offset: u64) -> Piece<'_> {
         let skip = offset.saturating_sub(self.offset) as usize;
         Piece {

@@ -19,7 +19,7 @@ fn spec(privileged: &str, spec: &str) -> Result<(), String> {
     read(&file(privileged, &rule))
 }
 
-/// On line 7, always.
+/// Checks that the result is this refusal, on line 7 always.
 fn refused(result: Result<(), String>, expected: &str) {
     let said = result.expect_err(expected);
     assert!(said.starts_with("targets.yml:7:"), "{said}");
