@@ -76,7 +76,7 @@ pub fn crate_of(path: &str) -> Option<&str> {
 /// One crate of the workspace, as Cargo describes it.
 #[derive(Debug)]
 pub struct Package {
-    /// Its folder under `crates`, such as `server/api`.
+    /// The crate's folder under `crates`, such as `server/api`.
     pub place: String,
     pub description: Option<String>,
     /// The root files of its library and binaries.
