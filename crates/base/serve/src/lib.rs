@@ -1,7 +1,7 @@
 //! Serves HTTP/1.1 on a listener, with or without TLS, until a shutdown.
 //!
 //! ```text
-//! listener ──▶ accept ──▶ a place (airside-limits) ──▶ TLS handshake ──▶ requests ──▶ the caller's function
+//! listener ─▶ accept ─▶ a place (airside-limits) ─▶ TLS handshake ─▶ requests ─▶ caller's function
 //! ```
 //!
 //! **Invariants:** a peer can keep only so many connections, and none of them for longer than the

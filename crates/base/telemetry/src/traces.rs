@@ -1,7 +1,7 @@
 //! Spans, and their way to an OTLP collector.
 //!
 //! ```text
-//! span!("build", …) ─ tracing ─▶ Layer ─ queue ─▶ a thread of its own ─ OTLP over HTTP ─▶ collector
+//! span!("build", …) ─ tracing ─▶ Layer ─ queue ─▶ own thread ─ OTLP over HTTP ─▶ collector
 //! ```
 //!
 //! Spans have a target of their own, [`TARGET`]: they never show in the server's log, and without a

@@ -1,7 +1,8 @@
 //! Sources of the values of `((variables))` that steps and checks need.
 //!
 //! ```text
-//! ((name))         the installation's manager ── the administrator's address: asked by this process
+//! ((name))         the installation's manager
+//!                    asked by this process at the administrator's address
 //! ((source:name))  a var source of the pipeline
 //!                    dummy     stands in the pipeline
 //!                    idtoken   signed here

@@ -2,7 +2,9 @@
 //! containerd's store.
 //!
 //! ```text
-//! agent ──▶ the blob's keeper: whose turn is it? ──▶ fetch it for all │ read it from that node │ wait
+//!                               ┌──▶ fetch it for all
+//! agent ──▶ the blob's keeper ──┼──▶ read it from the node that has it
+//!                               └──▶ wait
 //! ```
 //!
 //! Agents trust each other by [`Proof`] alone. An agent that asks for a caller has asked the
