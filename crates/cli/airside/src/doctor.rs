@@ -16,7 +16,7 @@ Examples:
   # Show what this machine has, and what it lacks
   airside doctor
 
-  # Ask for a data directory elsewhere, whose file system matters
+  # Examine another data directory, since some requirements depend on its file system
   airside doctor --data /var/lib/airside";
 
 pub(crate) const EXIT_STATUS: &str = "\

@@ -14,8 +14,14 @@ use airside_app::settings::{self, Origin, Setting};
 
 use crate::Arguments;
 
+/// Returns the command as its arguments are parsed.
 fn command() -> clap::Command {
-    settings::with_variables(Arguments::command())
+    settings::with_variables(crate::command())
+}
+
+/// Returns the command as its help is shown.
+fn shown() -> clap::Command {
+    settings::as_shown(crate::command())
 }
 
 fn all() -> Vec<Arg> {
@@ -30,6 +36,7 @@ fn all() -> Vec<Arg> {
 #[test]
 fn clap_finds_nothing_wrong() {
     command().debug_assert();
+    shown().debug_assert();
 }
 
 #[test]

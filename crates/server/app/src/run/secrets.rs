@@ -20,8 +20,8 @@ pub(crate) struct SecretOptions {
     #[arg(long = "secret", value_name = "NAME[=VALUE]", hide_env_values = true)]
     secrets: Vec<String>,
 
-    /// File with the secret value of one variable; a file of a single line counts without its line
-    /// end. Can be repeated
+    /// File with the secret value of one variable; the line break at the end of a single line is
+    /// not part of it. Can be repeated
     #[arg(long = "secret-file", value_name = "NAME=FILE", value_parser = named_file)]
     named_files: Vec<NamedFile>,
 

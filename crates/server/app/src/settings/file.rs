@@ -13,7 +13,7 @@ use airside_config::nearest;
 use airside_yaml::{Key, Node, Position, Value};
 use clap::{Arg, ArgAction, Command};
 
-use super::{Origin, name};
+use super::{Origin, earlier_names, name};
 
 /// The problems of a configuration file, with their places.
 #[derive(Debug)]
@@ -123,7 +123,12 @@ fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, FileSetting>,
         Value::Map(settings) => {
             for (key, node) in &settings {
                 match entry(key, node, command) {
-                    Ok(entry) => drop(entries.insert(key.text.clone(), entry)),
+                    Ok((name, entry)) => {
+                        if entries.insert(name.clone(), entry).is_some() && name != key.text {
+                            let message = format!("`{}` is an earlier name of `{name}`, which is set too", key.text);
+                            problems.push((Some(key.span.start), message));
+                        }
+                    }
                     Err((at, message)) => problems.push((Some(at), message)),
                 }
             }
@@ -143,15 +148,23 @@ fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, FileSetting>,
     Err(problems)
 }
 
-fn entry(key: &Key, node: &Node, command: &Command) -> Result<FileSetting, (Position, String)> {
+/// Returns the name and value of a setting. A key may be an earlier name of it.
+fn entry(
+    key: &Key,
+    node: &Node,
+    command: &Command,
+) -> Result<(String, FileSetting), (Position, String)> {
     let at = key.span.start;
-    let arg = command
+    let has_name =
+        |arg: &Arg, known: &str| known == key.text || earlier_names(arg).any(|name| name == key.text);
+    let (arg, name) = command
         .get_arguments()
-        .find(|arg| name(arg) == Some(&key.text))
+        .filter_map(|arg| Some((arg, name(arg)?)))
+        .find(|(arg, known)| has_name(arg, known))
         .ok_or_else(|| (at, unknown(&key.text, command)))?;
     let values = values(node, arg).map_err(|message| (node.span.start, message))?;
     try_out(arg, &values).map_err(|reason| (node.span.start, format!("{}: {reason}", key.text)))?;
-    Ok(FileSetting { values, at })
+    Ok((name.to_owned(), FileSetting { values, at }))
 }
 
 fn unknown(key: &str, command: &Command) -> String {
