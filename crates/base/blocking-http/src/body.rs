@@ -39,7 +39,7 @@ impl Body {
             .is_some_and(|coding| coding.to_ascii_lowercase().ends_with("chunked"));
         let length = match find(headers, "content-length").map(str::parse::<u64>) {
             Some(Err(_)) => {
-                let what = "the length of its answer is no number".to_owned();
+                let what = "the length of its answer is not a number".to_owned();
                 return Err(Error::Protocol { host, what });
             }
             other => other.and_then(Result::ok),

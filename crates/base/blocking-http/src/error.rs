@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{url:?} is no address of a server: {why}")]
+    #[error("{url:?} is not an address of a server: {why}")]
     Address { url: String, why: &'static str },
     #[error("cannot reach {host}: {source}")]
     Connect {
@@ -46,7 +46,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// An answer that is no success.
+    /// An answer that is not a success.
     #[error("{method} {url} is answered with {status}{}", said(.words))]
     Status {
         method: &'static str,
@@ -93,7 +93,7 @@ fn said(words: &str) -> String {
 }
 
 impl Error {
-    /// The status of an answer that is no success.
+    /// The status of an answer that is not a success.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Status { status, .. } => Some(*status),

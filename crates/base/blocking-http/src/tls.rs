@@ -110,7 +110,7 @@ fn read(identity: &Identity) -> Result<Certified, Error> {
         .map_err(|error| Error::Certificate(error.to_string()))?;
     // What is wrong with a key is not told: the words could hold parts of it.
     let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())
-        .map_err(|_| Error::Certificate("the client's key is no private key".to_owned()))?;
+        .map_err(|_| Error::Certificate("the client's key is not a private key".to_owned()))?;
     Ok((chain, key))
 }
 

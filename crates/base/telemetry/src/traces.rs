@@ -55,7 +55,7 @@ pub struct Collector {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("`{0}` is no address of a collector; it is written `http://host:4318`")]
+    #[error("`{0}` is not an address of a collector; it is written `http://host:4318`")]
     Endpoint(String),
     #[error("cannot export traces: {0}")]
     Exporter(#[from] opentelemetry_otlp::ExporterBuildError),

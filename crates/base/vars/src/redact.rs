@@ -46,8 +46,9 @@ impl fmt::Debug for Secrets {
 
 impl Secrets {
     /// Adds every text in the value. As each line of a secret may be printed by itself, each counts
-    /// by itself, without the spaces around it; a single character is no secret. If the value, or
-    /// all values together, are too large, nothing is added: the value must not get into the build.
+    /// by itself, without the spaces around it; a single character is not a secret. If the value,
+    /// or all values together, are too large, nothing is added: the value must not get into the
+    /// build.
     pub fn add(&self, value: &Value) -> Result<(), TooMuch> {
         let lines = lines::of(value)?;
         let _turn = self.adding.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,7 +2,7 @@
 
 use crate::Value;
 
-/// `None` if the text is no number.
+/// `None` if the text is not a number.
 pub(crate) fn parse(text: &str) -> Option<Value> {
     match text.as_bytes().first()? {
         b'.' => finite(text).map(Value::Float),

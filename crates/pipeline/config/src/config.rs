@@ -187,7 +187,7 @@ fn warn_of_misspelt(fields: &mut Fields<'_, '_>) {
     }
 }
 
-/// Reads the top level. Keys that are no section are dropped: people keep anchors there.
+/// Reads the top level. Keys that are not sections are dropped: people keep anchors there.
 pub(crate) fn read(mut fields: Fields<'_, '_>) -> Config {
     let mut config = Config::default();
     warn_of_misspelt(&mut fields);

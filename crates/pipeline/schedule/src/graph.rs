@@ -45,7 +45,7 @@ pub struct Job {
     /// In the order of the plan.
     pub inputs: Vec<Input>,
     pub serial_groups: Vec<SerialGroup>,
-    /// `None` is no limit.
+    /// `None` means no limit.
     pub max_in_flight: Option<u32>,
     pub disable_manual_trigger: bool,
     pub disable_reruns: bool,

@@ -34,7 +34,7 @@ pub struct PlacementSpec {
 
 impl PlacementSpec {
     /// Returns a hash that tells whether an existing object was made from this spec. The claim's
-    /// token is no part of it: no reader of the object should see a hash of a secret.
+    /// token is not part of it: no reader of the object should see a hash of a secret.
     pub fn hash(&self) -> String {
         let identity = serde_json::json!({
             "handle": self.handle, "installation": self.installation, "image": self.image.named(),

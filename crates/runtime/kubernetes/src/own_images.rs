@@ -29,7 +29,7 @@ pub struct Login {
 
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// The artifact is no image.
+    /// The artifact is not an image.
     #[error("{0}")]
     Refused(String),
     /// Asking again later may work.

@@ -203,7 +203,7 @@ mod tests {
         assert!(!there("shadow") && !there("closed"));
         assert_eq!(copy(), first, "nothing changed");
         write(&etc.join("late-secret"), "s", 0o600);
-        assert_eq!(copy(), first, "secrets are no news");
+        assert_eq!(copy(), first, "secrets are not news");
         write(&etc.join("late"), "l", 0o644);
         let second = copy();
         assert!(second != first && second.join("late").exists());

@@ -54,7 +54,7 @@ pub enum ShimSays {
         session: String,
         id: String,
     },
-    /// Opens the connection of an agent, which is no shim: a machine that offers itself as a
+    /// Opens the connection of an agent, which is not a shim: a machine that offers itself as a
     /// worker.
     Join(Box<Join>),
 }

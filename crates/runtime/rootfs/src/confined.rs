@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// The line that is no progress, and the progress that was passed on.
+    /// The line that is not progress, and the progress that was passed on.
     async fn heard(said: &[u8]) -> (Option<Vec<u8>>, Vec<PullProgress>) {
         let seen = Mutex::new(Vec::new());
         let listener = |progress| seen.lock().unwrap().push(progress);

@@ -112,7 +112,7 @@ impl Layout {
             if found.is_file() {
                 File::open(&path)
             } else {
-                Err(io::Error::other("it is no file"))
+                Err(io::Error::other("it is not a file"))
             }
         });
         match opened {

@@ -51,7 +51,7 @@ pub(crate) enum Error {
     #[error("cannot fetch the step's image: {0}")]
     Fetch(String),
     #[error(
-        "the volume {0} is no image: it has no folder `rootfs`. An image artifact comes from a get of an image, or \
+        "the volume {0} is not an image: it has no folder `rootfs`. An image artifact comes from a get of an image, or \
          from a task that makes one in rootfs format"
     )]
     NoRootfs(VolumeId),

@@ -206,7 +206,7 @@ impl Step {
                         kill_at = Some(kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
                     }
                     StageEvent::Terminate => {
-                        // However the process takes it, this is no end of its own.
+                        // However the process takes it, this is not an end of its own.
                         cause.get_or_insert(Exit::TakenAway);
                         process.signal(Signal::TERM);
                     }

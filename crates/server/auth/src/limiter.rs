@@ -82,12 +82,12 @@ impl<K: Clone + Eq + Hash> Limiter<K> {
         })
     }
 
-    /// The tries of this key were no guesses.
+    /// The tries of this key were not guesses.
     pub(crate) fn succeeded(&self, key: &K) {
         self.buckets().remove(&Key::Own(key.clone()));
     }
 
-    /// The last try of this key was no guess; what was tried before it may have been.
+    /// The last try of this key was not a guess; what was tried before it may have been.
     pub(crate) fn take_back(&self, key: &K) {
         if let Some(bucket) = self.buckets().get_mut(&Key::Own(key.clone())) {
             bucket.used = bucket.used.saturating_sub(1);

@@ -5,7 +5,7 @@ use airside_model::VolumeId;
 
 use crate::{Orchestrator, Result};
 
-/// More than this is no configuration, and no variable.
+/// More than this is not a configuration, and no variable.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 impl Orchestrator {

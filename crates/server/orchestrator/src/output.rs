@@ -122,7 +122,7 @@ impl<'a> OutputLog<'a> {
         Ok(())
     }
 
-    /// Puts output that is no answer into the log, as far as there is room.
+    /// Puts output that is not an answer into the log, as far as there is room.
     async fn write(&mut self, output: &Output, end: u64) -> Result<()> {
         if output.source != self.held_source {
             self.flush_held().await?;

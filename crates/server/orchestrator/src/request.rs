@@ -27,7 +27,7 @@ pub struct StepRequest {
     pub stdin: Option<String>,
     pub inputs: Vec<Artifact>,
     pub outputs: Vec<StepOutput>,
-    /// Folders that must be there and are no artifact.
+    /// Folders that must be there and are not artifacts.
     pub folders: Vec<String>,
     pub limits: ContainerLimits,
     pub privileged: bool,

@@ -23,7 +23,7 @@ impl Error {
         matches!(self, Self::Away(_))
     }
 
-    /// Sorts an answer that is no success.
+    /// Sorts an answer that is not a success.
     pub(crate) fn of_status(status: u16, words: String) -> Self {
         match status {
             // 412: Vault has not heard yet of what another of its nodes knows. 472, 473: it is a

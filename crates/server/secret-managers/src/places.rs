@@ -113,7 +113,7 @@ impl Fence {
             Ok(())
         } else {
             Err(Error::Refused(format!(
-                "the team's name {team:?} is no name of a folder of its own in the secret manager; rename the team"
+                "the team's name {team:?} is not a name of a folder of its own in the secret manager; rename the team"
             )))
         }
     }

@@ -57,7 +57,7 @@ pub fn shown(path: &Path) -> String {
         .to_string()
 }
 
-/// The part of a source file that is no test.
+/// The part of a source file that is not a test.
 pub fn product(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod ").next().unwrap_or(text)
 }

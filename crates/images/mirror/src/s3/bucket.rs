@@ -72,7 +72,7 @@ impl Bucket {
         } = settings;
         let fine = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
         if bucket.is_empty() || !bucket.bytes().all(fine) || !airside_aws::is_host_part(&region) {
-            let words = format!("{bucket:?} in {region:?} is no bucket");
+            let words = format!("{bucket:?} in {region:?} is not a bucket");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
         }
         let base = match endpoint {

@@ -25,7 +25,7 @@ pub(crate) struct PullMemory {
     /// Message of the last failure.
     pub(crate) words: BTreeMap<String, String>,
     pub(crate) pulling: BTreeMap<String, Pulling>,
-    /// Pulls that may not begin yet, and are no failures.
+    /// Pulls that may not begin yet, and are not failures.
     pub(crate) held: BTreeMap<String, HeldPull>,
     /// Time since which an image, by name and content, is in its state.
     pub(crate) since: BTreeMap<String, (NodeImageState, Timestamp)>,

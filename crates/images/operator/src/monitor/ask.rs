@@ -249,7 +249,7 @@ fn look(
     let platforms = platforms.collect();
     let moved = match before {
         None => None,
-        // An index that changed for others only is no move.
+        // An index that changed for others only is not a move.
         Some(known) if same_content(&known.platforms, &platforms) => known.moved,
         Some(_) => Some(now),
     };

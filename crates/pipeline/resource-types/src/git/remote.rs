@@ -33,7 +33,7 @@ impl Remote {
             return bad("is missing: give the address of the repository");
         }
         if uri.starts_with('-') || uri.contains(['\n', '\r', '\0']) {
-            return bad("is no address of a repository");
+            return bad("is not an address of a repository");
         }
         let protocol = match uri.split_once("://") {
             Some(("http", _)) => Protocol::Http,

@@ -105,7 +105,7 @@ impl Written {
         let constraint = match &self.semver_constraint {
             None => None,
             Some(text) => Some(Constraint::parse(text).ok_or_else(|| {
-                let words = format!("is {text:?}, which is no range of versions");
+                let words = format!("is {text:?}, which is not a range of versions");
                 Failure::source("semver_constraint", words)
             })?),
         };

@@ -139,7 +139,7 @@ impl AskedRegistry {
                     let bytes = self.stored(&found.digest)?;
                     let name_below = found.digest.to_string();
                     let Document::Manifest(manifest) = parse_document(&bytes, &name_below)? else {
-                        return Err(Failure::said(format!("{name_below} is no image")));
+                        return Err(Failure::said(format!("{name_below} is not an image")));
                     };
                     images.insert(name.clone(), AskedImage::of(&found.digest, &manifest));
                 }

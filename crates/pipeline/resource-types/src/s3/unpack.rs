@@ -36,7 +36,7 @@ pub(super) fn unpack(archive: &Path) -> Result<(), Failure> {
         return Err(Failure::params(
             "unpack",
             format!(
-                "cannot be done: {name} is no tarball and nothing compressed with gzip or zstd"
+                "cannot be done: {name} is neither a tarball nor compressed with gzip or zstd"
             ),
         ));
     }

@@ -94,7 +94,7 @@ impl Driver for GcsDriver {
         if response.status == 404 {
             let answer = response.bytes(MAX_CONTENT)?;
             if String::from_utf8_lossy(&answer).contains(NO_BUCKET) {
-                return Err(Failure::source("bucket", "is no bucket that there is"));
+                return Err(Failure::source("bucket", "is not an existing bucket"));
             }
             ABSENT.clone_into(&mut self.generation);
             return Ok(None);
@@ -114,7 +114,7 @@ impl Driver for GcsDriver {
         strict(text.trim()).map(Some).ok_or_else(|| {
             let shown: String = text.trim().chars().take(80).collect();
             Failure::said(format!(
-                "{} has {shown:?} in it, which is no version",
+                "{} has {shown:?} in it, which is not a version",
                 self.key
             ))
         })

@@ -65,7 +65,7 @@ impl Schedule {
         {
             return false;
         }
-        // A day that the calendar cannot reckon with is no day for a version.
+        // A day that the calendar cannot reckon with is not a day for a version.
         let Some((start, stop)) = self.window_around(&here) else {
             return false;
         };

@@ -3,8 +3,8 @@
 //! know are dropped silently, and with them the user namespace.
 //!
 //! The pod runs `airside-shim probe`, which leaves its answer as the termination message. It has
-//! labels of its own, so that it is no step, and is removed at once; one that a server left behind
-//! goes before the next.
+//! labels of its own, so that it is not a step, and is removed at once; one that a server left
+//! behind goes before the next.
 
 use std::{pin::pin, time::Duration};
 
@@ -151,7 +151,7 @@ impl Preflight {
         Ok(())
     }
 
-    /// Makes the pod one that is no step and goes by itself.
+    /// Makes the pod one that is not a step and goes by itself.
     fn make_probe(&self, pod: &mut Pod) {
         pod.metadata.name = Some(format!("airside-probe-{:08x}", rand::random::<u32>()));
         let labels = pod.metadata.labels.insert([].into());

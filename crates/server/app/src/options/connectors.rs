@@ -145,7 +145,7 @@ impl ConnectorOptions {
         self.main_team.auth(users)
     }
 
-    /// Returns true if team main has an owner who is no local user.
+    /// Returns true if team main has an owner who is not a local user.
     pub(crate) fn has_main_team(&self) -> bool {
         self.main_team.is_given()
     }

@@ -95,7 +95,7 @@ fn from_environment(
     let is_name = !name.is_empty() && !name.contains('\0');
     is_name.then(|| environment(name)).flatten().ok_or_else(|| {
         "in --secret: without `=` it names an environment variable with the value, and there is none of that \
-         name (or it is no text); write NAME=VALUE, or set the variable"
+         name (or it is not text); write NAME=VALUE, or set the variable"
             .to_owned()
     })
 }
@@ -108,7 +108,7 @@ fn read_map(path: &Path) -> Result<Map<String, Value>, String> {
         Ok(Value::Object(map)) => Ok(map),
         Ok(Value::Null) => Ok(Map::new()),
         _ => Err(format!(
-            "--secrets-file {shown} is no YAML map: secrets are written `name: value`"
+            "--secrets-file {shown} is not a YAML map: secrets are written `name: value`"
         )),
     }
 }
@@ -154,7 +154,7 @@ mod tests {
         std::fs::write(&file, "[hunter2]").unwrap();
         let words = options(&[]).read().unwrap_err();
         assert!(
-            words.contains("is no YAML map") && !words.contains("hunter2"),
+            words.contains("is not a YAML map") && !words.contains("hunter2"),
             "{words}"
         );
     }

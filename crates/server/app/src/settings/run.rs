@@ -50,7 +50,7 @@ fn with_variable(arg: Arg, variable: String) -> Arg {
 fn lines(value: &OsStr) -> Vec<OsString> {
     let lines = value.as_encoded_bytes().split(|byte| *byte == b'\n');
     let lines = lines.filter(|line| !line.is_empty());
-    // A value that is no text stays as it is, and clap says so.
+    // A value that is not text stays as it is, and clap says so.
     lines
         .map(|line| match std::str::from_utf8(line) {
             Ok(line) => line.into(),

@@ -9,7 +9,7 @@ use super::{NO_SETTINGS, Origin, Setting, variable};
 
 const PREFIX: &str = "AIRSIDE_";
 
-/// Variables of Airside that are no settings: those of its tests and of its development, of the
+/// Variables of Airside that are not settings: those of its tests and of its development, of the
 /// shim, and of checks. A name that ends with `_` stands for all that begin with it.
 const OTHERS: [&str; 31] = [
     "AIRSIDE_BIN",

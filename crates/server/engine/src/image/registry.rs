@@ -26,7 +26,7 @@ pub(super) async fn fetch(
     tags: &[String],
 ) -> Result<StepImage, StepError> {
     let PlanNode::Get(node) = &get.node else {
-        return Err("the plan of an image is no get".to_owned().into());
+        return Err("the plan of an image is not a get".to_owned().into());
     };
     let source = filled(leaf, &node.source).await?;
     let repository = text(&node.type_, &source, "repository")?;

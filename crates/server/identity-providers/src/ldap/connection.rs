@@ -134,7 +134,7 @@ impl Connection {
                 Some(LdapAnswer::Entry(entry)) => entries.push(entry),
                 Some(LdapAnswer::Reference) => {}
                 Some(LdapAnswer::Done(outcome)) => return Ok((entries, outcome)),
-                None => return Err(failed("its answer is no answer in LDAP".to_owned())),
+                None => return Err(failed("its answer is not an LDAP message".to_owned())),
             }
         }
         Err(failed(format!("it found more than {MAX_ENTRIES} entries")))

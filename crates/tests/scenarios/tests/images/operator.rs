@@ -116,7 +116,7 @@ fn a_set_is_ready_when_its_images_are_on_its_nodes_and_follows_its_tag() {
         "{listed}"
     );
 
-    // Another platform's content is no move.
+    // Another platform's content is not a move.
     registry.control(&json!({"touch": "org/app:1"}));
     let digest = registry.digest("org/app", "1");
     let touched = stage.images("app", "the index is another", |it| {
