@@ -61,7 +61,7 @@ impl Body {
         })
     }
 
-    /// Returns the length, if the server told it.
+    /// Returns the length, if the server sent it.
     pub fn length(&self) -> Option<u64> {
         self.length
     }

@@ -14,7 +14,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The words say it all, so that there is no source to be told after them.
+    /// The words are complete, so that there is no source to print after them.
     #[error("the connection to {host} cannot be trusted: {why}")]
     Untrusted { host: String, why: String },
     #[error(
@@ -24,7 +24,7 @@ pub enum Error {
     NotTls { host: String },
     #[error("a certificate to trust cannot be read: {0}")]
     Certificate(String),
-    #[error("{host} said nothing for {} seconds", .waited.as_secs())]
+    #[error("{host} sent nothing for {} seconds", .waited.as_secs())]
     Silent { host: String, waited: Duration },
     #[error("{host} is too slow: {received} bytes in {} seconds", .taken.as_secs())]
     Slow {

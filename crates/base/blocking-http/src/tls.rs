@@ -108,7 +108,7 @@ fn read(identity: &Identity) -> Result<Certified, Error> {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(identity.certificate.as_bytes())
         .collect::<Result<_, _>>()
         .map_err(|error| Error::Certificate(error.to_string()))?;
-    // What is wrong with a key is not told: the words could hold parts of it.
+    // What is wrong with a key is not printed: the words could hold parts of it.
     let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())
         .map_err(|_| Error::Certificate("the client's key is not a private key".to_owned()))?;
     Ok((chain, key))

@@ -66,7 +66,7 @@ impl State {
 }
 
 impl Activity {
-    /// A connection that has just come, and has so long for its first word.
+    /// A connection that has just come, and has this long for its first request.
     pub(crate) fn new(patience: Duration) -> Self {
         let state = State {
             idle: Some(Wait::begin(patience)),

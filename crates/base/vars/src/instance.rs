@@ -1,4 +1,4 @@
-//! Instance variables: what tells pipelines of one name apart.
+//! Instance variables: the variables that distinguish pipelines of one name.
 //!
 //! In URLs each leaf is a parameter of its own, `vars.<path>=<json>`, or one parameter
 //! `vars=<json>` holds them all; with both, the single ones are laid over the whole. To people they

@@ -59,12 +59,12 @@ impl Secrets {
         Ok(())
     }
 
-    /// Tells whether adding the value takes so little that any thread may do it.
+    /// Returns true if adding the value is quick enough for any thread.
     pub fn is_quick_to_add(&self, value: &Value) -> bool {
         lines::text_bytes(value) + self.known().bytes() <= FEW
     }
 
-    /// Tells whether there are so few secrets that any thread may look for them in a piece of
+    /// Returns true if there are so few secrets that any thread may look for them in a piece of
     /// output.
     pub fn are_few(&self) -> bool {
         self.known().bytes() <= FEW
@@ -126,7 +126,7 @@ fn joined<'b>(shown: Cow<'b, [u8]>, rest: &'b [u8]) -> Cow<'b, [u8]> {
     }
 }
 
-/// Tells if more of a text may come.
+/// True if more of a text may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Open,

@@ -197,7 +197,8 @@ fn convert(parsed: Parsed<'_>) -> Option<Event> {
         },
         Parsed::MappingEnd => Event::MapEnd,
         Parsed::DocumentEnd | Parsed::StreamEnd => Event::End,
-        // Starts of streams and documents, comments and whatever the parser learns to tell later.
+        // Starts of streams and documents, comments and whatever the parser reports in later
+        // versions.
         _ => return None,
     })
 }

@@ -207,10 +207,7 @@ fn run_command() -> ExitCode {
         Command::Doctor(options) => {
             doctor::run(&options).unwrap_or_else(|error| report(Err(error)))
         }
-        Command::Man(options) => report(man::run(
-            &options,
-            settings::as_shown(command()),
-        )),
+        Command::Man(options) => report(man::run(&options, settings::as_shown(command()))),
         Command::Version => report(version::run()),
         Command::Completion(options) => report(completion::run(&options, command())),
     }

@@ -76,7 +76,8 @@ impl Containerd {
         Ok(listed.containers)
     }
 
-    /// The id of what was pulled. It takes as long as it takes: nothing is heard before the end.
+    /// The id of what was pulled. It takes as long as it takes: containerd reports nothing before
+    /// the end.
     pub async fn pull(
         &self,
         image: &str,

@@ -145,8 +145,8 @@ fn at(path: &str) -> Result<PathAndQuery, ContainerdError> {
     PathAndQuery::try_from(path).map_err(|error| ContainerdError::Refused(error.to_string()))
 }
 
-/// Tells a failed connection from a refusal of the runtime: after the former nothing is known, and
-/// only the latter is an answer.
+/// Distinguishes a failed connection from a refusal of the runtime: after the former nothing is
+/// known, and only the latter is an answer.
 fn failed(status: &Status) -> ContainerdError {
     if let Some(source) = status.source() {
         return ContainerdError::Away(chain(source));

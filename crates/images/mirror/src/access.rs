@@ -78,12 +78,12 @@ impl Access {
         &self.upstream
     }
 
-    /// Returns true if the registry said yes lately, to the caller or to callers without a login.
+    /// Returns true if the registry allowed it lately, to the caller or to callers without a login.
     pub fn is_fresh(&self, repository: &Repository, caller: &Caller) -> bool {
         self.said_within(repository, caller, FRESH)
     }
 
-    /// Returns true if the registry said so once, which is good enough while it is away.
+    /// Returns true if the registry allowed it once, which is good enough while it is away.
     pub fn is_stale(&self, repository: &Repository, caller: &Caller) -> bool {
         self.said_within(repository, caller, STALE)
     }

@@ -17,7 +17,7 @@ use crate::{AskedThing, Caller, Mirror, What, serve::Request};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ahead {
     pub image: Reference,
-    /// Such as linux/amd64; all that there are if nothing is said.
+    /// Platforms such as linux/amd64; all platforms if none is given.
     pub platforms: Vec<String>,
 }
 

@@ -21,7 +21,7 @@ const COMING: Duration = Duration::from_secs(3600);
 pub struct CollectRules {
     /// Unused for longer than this goes.
     pub unused: Duration,
-    /// The longest unused go until everything else is no larger; no limit if nothing is said.
+    /// The longest unused go until everything else is no larger; no limit if none is given.
     pub bytes: Option<u64>,
 }
 

@@ -79,7 +79,7 @@ pub enum ImageOnNodeState {
     Pulling,
     Present,
     Error,
-    /// Nothing is heard from the node's agent.
+    /// The node's agent sends no reports.
     Silent,
 }
 

@@ -90,7 +90,7 @@ impl Registry {
         self.inner.tokens.issue(grant)
     }
 
-    /// Removes what was not used for so long and is not referred to; how much.
+    /// Removes what was not used for this long and is not referred to. Returns how much.
     pub async fn collect(&self, unused_for: Duration) -> Result<u64, Error> {
         self.inner.uploads.sweep();
         self.blocking(move |store| store.collect(unused_for)).await

@@ -34,7 +34,7 @@ pub enum Failure {
     /// A failure of another server.
     #[error(transparent)]
     Outbound(#[from] airside_blocking_http::Error),
-    /// A registry that answered, and said no.
+    /// A registry that answered, and refused.
     #[error("{words}")]
     Refused {
         status: u16,

@@ -310,7 +310,10 @@ fn faults_of_googles_cloud_are_told_without_the_key() {
             Response::new(403, "no"),
             "may the account read and write it?",
         ),
-        (Response::new(200, "1.0.0"), "does not tell the generation"),
+        (
+            Response::new(200, "1.0.0"),
+            "does not return the generation",
+        ),
         (
             Response::new(200, "newest").with("x-goog-generation", "1"),
             "has \"newest\" in it",

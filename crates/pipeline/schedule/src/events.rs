@@ -1,4 +1,4 @@
-//! Tells which jobs an event affects.
+//! Finds the jobs that an event affects.
 //!
 //! The driver of the scheduler makes a pass of each of these jobs. There is no ticking: every
 //! reason for which [`crate::pass`] lets a build wait ends with one of these events.

@@ -1,7 +1,7 @@
 //! Decides about one job: create a build, start builds that wait, or say what they wait for.
 //!
 //! A pass looks at a [`JobState`] and returns actions; it does none of them. The driver carries
-//! them out, tells the view, and makes another pass where the pass says so. A build that waits
+//! them out, updates the view, and makes another pass if the result asks for it. A build that waits
 //! needs no retry: its wait ends with an [`crate::Event`].
 
 mod freshness;
@@ -115,7 +115,7 @@ pub enum InputsFrom {
 pub enum Next {
     #[default]
     Done,
-    /// Carry out the actions, tell the view, resolve anew and pass again.
+    /// Carry out the actions, update the view, resolve anew and pass again.
     Again,
 }
 

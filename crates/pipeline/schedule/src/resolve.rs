@@ -139,7 +139,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Gives up a search after so many builds; for tests and for the impatient.
+    /// Limits a search to this number of builds, for tests.
     pub fn with_most_tries(mut self, tries: u32) -> Self {
         for task in &mut self.tasks {
             if let Task::Group(_, search) = task {

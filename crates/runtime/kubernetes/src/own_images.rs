@@ -1,6 +1,6 @@
 //! Images that are artifacts, as the server's own registry has them.
 //!
-//! Another crate publishes them: a runtime is told their names and the login with which a team
+//! Another crate publishes them: a runtime gets their names and the login with which a team
 //! pulls.
 
 use airside_model::VolumeId;

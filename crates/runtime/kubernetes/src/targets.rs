@@ -77,7 +77,7 @@ pub struct Target {
     /// Secrets of the namespace with which its nodes pull images.
     pub pull_secrets: Vec<String>,
     pub rate: Rate,
-    /// Steps beyond so many pods wait.
+    /// Largest number of pods. Steps beyond it wait.
     pub max_pods: Option<u32>,
     /// Time for which a shim may be without the hub before it ends its process; absent for the
     /// server's own.
@@ -117,7 +117,7 @@ pub struct KeptPods {
     /// Time for which containers stay after a build that did not succeed; without it the server's
     /// setting counts.
     pub stay: Option<Duration>,
-    /// Idle for so long, they give back what they had asked for.
+    /// Idle time after which kept containers give back what they had asked for.
     pub shrink_after: Duration,
 }
 

@@ -6,7 +6,7 @@
 //!   record.json   written before the helper is asked
 //!   init.json     written by the helper between creating and starting: from here on it is never
 //!                 made again
-//!   started       written by the helper once the shim was told to run
+//!   started       written by the helper once the shim was started
 //!   rootfs/ upper/ work/ outputs/   its files
 //! ```
 

@@ -117,7 +117,7 @@ fn kernel(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Obstacle {
     }
 }
 
-/// The programs that may map more than one id are told from outside of the namespace, once it is
+/// The programs that may map more than one id are called from outside of the namespace, once it is
 /// there.
 fn map_ids(users: Range, groups: Range) -> Result<(), Obstacle> {
     let mapping = |error: io::Error| Obstacle::Mapping {

@@ -261,7 +261,7 @@ pub enum Exit {
     NotFound(String),
     /// The process never ran or its outputs could not be stored; the text says why.
     Broken(String),
-    /// Ended because the hub said `Stop`.
+    /// The process ended because the hub sent `Stop`.
     Stopped,
     /// Ended because the container was taken away under it: an eviction, a deletion by hand.
     TakenAway,

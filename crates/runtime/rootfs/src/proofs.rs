@@ -33,7 +33,7 @@ pub(crate) struct Proofs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ImageAccess {
     Proved,
-    /// The registry that the image came from can tell.
+    /// The registry that the image came from decides.
     AskRegistry,
     /// Only the whole image is a proof.
     Fetch,

@@ -53,7 +53,7 @@ impl Image {
         &self.source
     }
 
-    /// Returns true if its registry, or a mirror that the source names, hears a login.
+    /// Returns true if its registry, or a mirror that the source names, gets a login.
     pub(crate) fn has_login(&self) -> bool {
         airside_resource_types::has_login(&self.source)
     }

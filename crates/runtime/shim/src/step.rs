@@ -232,7 +232,7 @@ impl Step {
         let settling = async move {
             reaper.kill_all().await;
             for output in process.output {
-                // A reader ends by itself; if it failed, it has said so.
+                // A reader ends by itself; if it failed, it has logged that.
                 let _ = output.await;
             }
         };

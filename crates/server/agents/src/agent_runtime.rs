@@ -229,7 +229,7 @@ impl Runtime for AgentRuntime {
                 Err(self.otherwise(other))
             }
             Err(error) => {
-                // The agent may have heard of it, now or earlier.
+                // The agent may know of it, now or earlier.
                 self.silent(&spec.handle);
                 Err(error)
             }

@@ -59,7 +59,9 @@ pub trait WorkerRegister: Send + Sync + 'static {
 #[derive(Debug, thiserror::Error)]
 pub enum AdmissionError {
     /// The configuration has a worker of its name.
-    #[error("there is a worker `{worker}` already that is not an agent: the agent needs another name")]
+    #[error(
+        "there is a worker `{worker}` already that is not an agent: the agent needs another name"
+    )]
     Taken { worker: WorkerName },
     /// The server cannot register the agent now; the agent may come again.
     #[error("the server cannot register workers at the moment")]

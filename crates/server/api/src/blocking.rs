@@ -12,7 +12,7 @@ use tokio::{
     time::Instant,
 };
 
-/// A client may take or send nothing for so long.
+/// Longest time for which a client may take or send nothing.
 const STALLED: Duration = Duration::from_secs(60);
 
 /// Reads and writes by waiting, and fails when the client is too slow. Only for threads that are no

@@ -13,10 +13,10 @@ pub enum TriggerError {
     Store(#[from] airside_store::Error),
 }
 
-/// The reason why a build could not be told to stop.
+/// The reason why a build could not be stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum AbortError {
-    #[error("the build could not be told to stop")]
+    #[error("the build could not be stopped")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Store(#[from] airside_store::Error),

@@ -1,4 +1,4 @@
-//! Errors of requests, as `fly` is told of them.
+//! Errors of requests, as `fly` gets them.
 
 use std::time::Duration;
 

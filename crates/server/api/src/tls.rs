@@ -70,7 +70,7 @@ impl ResolvesServerCert for Current {
     }
 }
 
-/// Tells a file from what takes its place, also behind a symbolic link.
+/// Distinguishes a file from its replacement, also behind a symbolic link.
 type Stamp = (u64, i64, i64, u64);
 
 impl Tls {

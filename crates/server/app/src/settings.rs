@@ -107,7 +107,7 @@ fn with_settings(command: Command, of_flag: fn(Arg) -> Arg) -> Command {
                 .after_long_help(long.unwrap_or_else(|| NOTE.to_owned()))
                 .args_override_self(true);
             command.mut_args(|arg| match arg.get_long() {
-                // The rule is said once, under all of them.
+                // The rule is printed once, under all of them.
                 Some(long) if long == "config" || name(&arg).is_some() => {
                     let variable = variable_of(&arg, long);
                     of_flag(arg).env(variable).hide_env(true)
@@ -189,7 +189,10 @@ fn shown(error: clap::Error, command: Command, args: &[OsString]) -> clap::Error
     }
     let again = as_shown(command).try_get_matches_from(args);
     // A flag with a value before --help is an error there.
-    again.err().filter(|again| again.kind() == ErrorKind::DisplayHelp).unwrap_or(error)
+    again
+        .err()
+        .filter(|again| again.kind() == ErrorKind::DisplayHelp)
+        .unwrap_or(error)
 }
 
 fn config_path(matches: &ArgMatches) -> Option<(String, PathBuf)> {
@@ -220,12 +223,7 @@ fn in_effect(command: &Command, matches: &ArgMatches, file: Option<&ConfigFile>)
         .collect()
 }
 
-fn origin(
-    arg: &Arg,
-    name: &str,
-    source: Option<ValueSource>,
-    file: Option<&ConfigFile>,
-) -> Origin {
+fn origin(arg: &Arg, name: &str, source: Option<ValueSource>, file: Option<&ConfigFile>) -> Origin {
     match source {
         None => Origin::Unset,
         Some(ValueSource::CommandLine) => Origin::Option,

@@ -160,8 +160,9 @@ fn write_token(file: &Path, token: &str) -> Result<()> {
 }
 
 fn list_tokens(api: &Api) -> Result<()> {
-    let passes: Vec<Pass> = serde_json::from_slice(&api.call("GET", "/agents", None)?)
-        .context("the server's answer is not a list of tokens; is it another version of airside?")?;
+    let passes: Vec<Pass> = serde_json::from_slice(&api.call("GET", "/agents", None)?).context(
+        "the server's answer is not a list of tokens; is it another version of airside?",
+    )?;
     for pass in passes {
         let team = pass.team.as_deref().unwrap_or("all teams");
         let tags = match pass.tags.as_slice() {

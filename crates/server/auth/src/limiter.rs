@@ -1,4 +1,4 @@
-//! Slows down guessing: so many tries at once, then a few that wait for their turn, then none.
+//! Slows down guessing: a number of tries at once, then a few that wait for their turn, then none.
 
 use std::{
     collections::{HashMap, hash_map::RandomState},

@@ -51,7 +51,7 @@ pub struct Check {
     pub freshness: Freshness,
 }
 
-/// Tells if an equal check that is under way may answer this one.
+/// True if an equal check that is under way may answer this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
     /// A check that is under way is enough.

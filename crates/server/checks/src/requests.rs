@@ -35,7 +35,7 @@ pub enum CheckSubject<'a> {
     Prototype(&'a str),
 }
 
-/// Tells if the types that a subject is made with are checked too, before their interval is over.
+/// True if the types that a subject is made with are checked too, before their interval is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckDepth {
     Shallow,

@@ -61,7 +61,7 @@ pub(crate) async fn run(
     across.conclude(status, context).await
 }
 
-/// Settles the values and tells which substeps there will be. Says why if there can be none.
+/// Settles the values and announces the substeps. Returns the reason if there can be none.
 async fn prepare(
     interpreter: &Interpreter<'_>,
     id: &PlanId,
@@ -208,7 +208,7 @@ impl Across<'_> {
         })
     }
 
-    /// Tells how it went. What its steps erred with is said once more.
+    /// Reports how it went, with the errors of its steps once more.
     async fn conclude(self, status: Status, context: &Context) -> Result<Status> {
         let (interpreter, id) = (self.interpreter, &self.recipe.id);
         if let Some(cause) = context.stop.cause() {

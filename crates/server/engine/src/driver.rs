@@ -208,7 +208,7 @@ impl Engine {
         Ok(credentials.of(asker, &sources.unwrap_or_default()))
     }
 
-    /// Commits the end, then tells it. A crash in between is mended at the next start.
+    /// Commits the end, then announces it. A crash in between is mended at the next start.
     async fn finish(
         &self,
         build: &Build,

@@ -55,7 +55,7 @@ pub(crate) async fn read(leaf: Leaf<'_>, name: &str) -> Result<Vec<u8>, NoFile> 
         path: &path,
     };
     match file.read(leaf, &found.volume).await {
-        // A description has no more than what is said of the image.
+        // A description has only the image's metadata.
         Err(NoFile::NotThere { .. }) if found.reference.is_some() => {}
         read => return read,
     }

@@ -259,7 +259,7 @@ impl Engine {
         Ok(build)
     }
 
-    /// Aborts a build: its steps are told to stop.
+    /// Aborts a build: its steps are stopped.
     pub async fn abort(&self, build: BuildId) -> Result<()> {
         let asked = self.parts.store.request_abort(build).await;
         // On a full disk that cannot be written, but a build that runs here can be stopped, which

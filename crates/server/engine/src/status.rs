@@ -12,7 +12,7 @@ pub(crate) enum Status {
     Errored,
     /// A timeout around it ran out. The timeout itself makes a failure of it.
     TimedOut,
-    /// Told to stop.
+    /// The node was stopped.
     Aborted,
 }
 

@@ -9,7 +9,7 @@ pub(crate) enum StepError {
     Ours(Error),
     /// The user must act: the step has erred, and the text goes into the build's log.
     Users(String),
-    /// The step was told to stop before it had a process.
+    /// The step was stopped before it had a process.
     Stopped(StopCause),
 }
 

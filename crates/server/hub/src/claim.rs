@@ -16,7 +16,8 @@ use crate::{
     session::{Directive, SessionEvent, Sessions, Slot},
 };
 
-/// Time for which a shim waits for the driver of its step to attach before it is told to come back.
+/// Time for which a shim waits for the driver of its step to attach before it is asked to come
+/// back.
 const DRIVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 const NOT_TO_BE_CLAIMED: &str =

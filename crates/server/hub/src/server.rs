@@ -24,7 +24,7 @@ use crate::{
     transfer,
 };
 
-/// A peer that has not said what it wants by then is cut off.
+/// A peer that has sent no request by then is cut off.
 const GREETING: Duration = Duration::from_secs(10);
 
 /// Two of TLS's records, which are what a shim that says much sends.

@@ -42,7 +42,7 @@ pub enum SessionEvent {
     Started,
     /// Output of the step, without gaps or repetition, whatever the connection went through.
     Output(Output),
-    /// May be said more than once.
+    /// The step has ended. May come more than once.
     Finished(Exit),
     Disconnected,
     /// A shim without the right to the step tried to claim it.

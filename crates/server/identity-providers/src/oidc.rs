@@ -31,10 +31,10 @@ pub struct OidcConfig {
     pub client_secret: Secret,
     /// Beside `openid`.
     pub scopes: Vec<String>,
-    /// The claim with the user name, where `preferred_username` is not said. Must be there if
+    /// The claim with the user name, where `preferred_username` is missing. Must be there if
     /// given.
     pub user_name_key: Option<String>,
-    /// The claim with the groups, where `groups` is not said; `None` to look at no groups.
+    /// The claim with the groups, where `groups` is missing; `None` to look at no groups.
     pub groups_key: Option<String>,
     pub ask_user_info: bool,
     pub skip_email_verified: bool,

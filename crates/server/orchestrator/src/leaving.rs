@@ -29,7 +29,7 @@ impl States {
         known.unwrap_or(WorkerState::Running)
     }
 
-    /// Hears of changes from now on.
+    /// Returns the changes from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }

@@ -144,7 +144,8 @@ impl Orchestrator {
         &self.parts.workers
     }
 
-    /// Tells workers of a team what images its build will want; nothing once it has ended.
+    /// Announces to a team's workers the images that its build will need; nothing once it has
+    /// ended.
     pub fn expect_images(&self, team: &str, build: BuildId, images: &[String]) {
         let entries = self.parts.workers.entries();
         let of_team = |entry: &&WorkerEntry| entry.team.as_deref().is_none_or(|own| own == team);

@@ -259,7 +259,7 @@ impl Orchestrator {
         {
             let handle = container.handle.clone();
             let created = container.state == ContainerState::Created;
-            // An earlier server may have been killed before it said so.
+            // An earlier server may have been killed before it wrote so.
             context
                 .log_worker(&container.worker, container.placement)
                 .await?;

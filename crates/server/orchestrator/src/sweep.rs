@@ -77,7 +77,7 @@ impl Orchestrator {
             }
             for entry in self.parts.workers.entries().iter() {
                 let worker = entry.runtime.worker();
-                // It has said so itself, and could be asked nothing.
+                // It has reported so itself, and could not be asked.
                 if self.worker_condition(worker).stalled.is_some() {
                     continue;
                 }

@@ -123,7 +123,7 @@ impl Workers {
         self.states.tell();
     }
 
-    /// Hears what a runtime sees and how it is doing, until it is dropped.
+    /// Receives a runtime's observations and condition, until it is dropped.
     fn listen(&self, runtime: &AnyRuntime) {
         let mut observations = runtime.observe();
         let seen = self.seen.clone();

@@ -26,7 +26,7 @@ impl Error {
     /// Sorts an answer that is not a success.
     pub(crate) fn of_status(status: u16, words: String) -> Self {
         match status {
-            // 412: Vault has not heard yet of what another of its nodes knows. 472, 473: it is a
+            // 412: this node of Vault does not know yet what another one knows. 472, 473: it is a
             // stand-by.
             408 | 412 | 429 | 472 | 473 | 500 | 502 | 503 | 504 => Self::Away(words),
             _ => Self::Refused(words),

@@ -179,7 +179,7 @@ impl Store {
         self.create_build_noted(new, |_| ()).await
     }
 
-    /// Creates a build of a job, and calls `note` before any listener hears of it.
+    /// Creates a build of a job, and calls `note` before any listener is notified.
     pub async fn create_build_noted(
         &self,
         new: NewBuild<'_>,

@@ -33,7 +33,7 @@ pub struct Container {
     pub user: String,
 }
 
-/// A placement about to be made. Stored before the runtime hears of it.
+/// A placement about to be made. It is stored before the runtime is asked for it.
 pub struct NewPlacement<'a, R> {
     pub handle: &'a Handle,
     pub plan: &'a PlanId,

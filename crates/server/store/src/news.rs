@@ -53,7 +53,7 @@ pub enum News {
     PipelineGone(PipelineId),
 }
 
-/// Hears what happens from now on.
+/// Receives the changes from now on.
 pub struct Newsstand(broadcast::Receiver<News>);
 
 /// Some news were lost: the listener has to look for itself.
@@ -66,7 +66,7 @@ impl Newsstand {
         match self.0.recv().await {
             Ok(news) => Ok(news),
             Err(broadcast::error::RecvError::Lagged(_)) => Err(Missed),
-            // The sender lives in the store; a listener that outlives it hears nothing any more.
+            // The sender lives in the store; a listener that outlives it receives nothing any more.
             Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
         }
     }

@@ -36,7 +36,7 @@ pub struct CacheOwner<'a> {
 }
 
 impl Store {
-    /// The name under which a cache is kept. It tells nothing of `identity`, which may hold
+    /// The name under which a cache is kept. It shows nothing of `identity`, which may hold
     /// secrets.
     pub fn resource_cache_key(&self, identity: &str) -> String {
         self.sealer()

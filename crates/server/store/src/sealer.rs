@@ -121,7 +121,7 @@ impl Sealer {
             .ok_or(SealError::Open)
     }
 
-    /// A name for `clear` that is always the same and tells nothing of it without the current key.
+    /// A name for `clear` that is always the same and shows nothing of it without the current key.
     pub(crate) fn fingerprint(&self, name: &str, clear: &[u8]) -> String {
         let mut context = hmac::Context::with_key(&self.current.fingerprints);
         context.update(name.as_bytes());

@@ -22,8 +22,8 @@ pub enum WorkerKind {
     Agent,
 }
 
-/// Tells a worker that was started just now, which brings it back, from one that has been there all
-/// along.
+/// Distinguishes a worker that was started just now, which brings it back, from one that has been
+/// there all along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     Started,
@@ -213,7 +213,7 @@ impl Store {
         Ok(())
     }
 
-    /// Makes an administrator's change of a worker. The caller tells those that choose among
+    /// Makes an administrator's change of a worker. The caller notifies those that choose among
     /// workers afterwards.
     pub async fn change_worker(
         &self,

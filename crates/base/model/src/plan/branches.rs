@@ -89,7 +89,7 @@ hook! {
     OnSuccessPlan, on_success;
     /// Runs the hook if the step fails; an error is not a failure.
     OnFailurePlan, on_failure;
-    /// Runs the hook if the step is told to stop.
+    /// Runs the hook if the step is asked to stop.
     OnAbortPlan, on_abort;
     /// Runs the hook if the step errs.
     OnErrorPlan, on_error;

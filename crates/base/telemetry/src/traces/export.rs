@@ -1,4 +1,4 @@
-//! An exporter that tells of its failures, but not of each.
+//! An exporter that logs its failures, but not each of them.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},

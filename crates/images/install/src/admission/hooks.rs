@@ -131,7 +131,7 @@ fn workloads() -> Vec<RuleWithOperations> {
     ]
 }
 
-/// Leaves out pods that belong to one node, which can be told of pods alone.
+/// Leaves out pods that belong to one node, which can be seen of pods alone.
 fn not_of_a_node() -> Vec<MatchCondition> {
     vec![
         match_condition(

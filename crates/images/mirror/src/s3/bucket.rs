@@ -34,7 +34,7 @@ pub struct BucketSettings {
     pub region: String,
     /// Address of a server that is not AWS, with the bucket in the path.
     pub endpoint: Option<String>,
-    /// Whatever this machine is, if nothing is said.
+    /// Keys to sign with; without them, this machine's own identity.
     pub keys: Option<Keys>,
     /// Authorities of the certificate of a server that is not AWS, beside the public ones.
     pub authorities: Option<Authorities>,

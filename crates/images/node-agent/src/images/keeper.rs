@@ -123,7 +123,7 @@ impl Keeper {
     pub(crate) async fn changed(&mut self) {
         tokio::select! {
             heard = self.known.changed() => if heard.is_err() {
-                // The watch never ends by itself; without it there is nothing to hear.
+                // The watch never ends by itself; without it there is nothing to receive.
                 std::future::pending::<()>().await;
             },
             Ok(()) = self.mirror.changed() => {}

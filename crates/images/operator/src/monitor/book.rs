@@ -32,7 +32,7 @@ pub(crate) struct KnownTag {
     pub(crate) platforms: BTreeMap<String, PlatformImage>,
     /// The platforms that were asked for.
     pub(crate) asked_for: BTreeSet<String>,
-    /// Validator by which the registry tells that nothing has changed.
+    /// Validator by which the registry answers that nothing has changed.
     pub(crate) mark: Option<String>,
     /// Time at which the image last got another content on a platform that is wanted.
     pub(crate) moved: Option<Timestamp>,

@@ -220,7 +220,7 @@ impl<'r, 'n> Fields<'r, 'n> {
         }
         match self.reader.json(node, &path) {
             serde_json::Value::Object(map) => Some(map),
-            // What is wrong inside has been said.
+            // What is wrong inside has been reported.
             _ => None,
         }
     }

@@ -75,7 +75,7 @@ impl Artifacts {
     }
 }
 
-/// Returns the names of the artifacts that a step makes, or `None` if those cannot be told.
+/// Returns the names of the artifacts that a step makes, or `None` if those are not known.
 fn outputs(leaf: Leaf<'_>) -> Option<Vec<String>> {
     let names = match leaf {
         Leaf::Get(step) => vec![step.name.clone()],

@@ -62,7 +62,10 @@ impl CommandEnd {
         let telling = |line: &&str| line.starts_with("fatal:") || line.starts_with("error:");
         let found = lines().rev().find(telling);
         let last = || lines().rev().find(|line| !line.is_empty());
-        found.or_else(last).unwrap_or("it said nothing").to_owned()
+        found
+            .or_else(last)
+            .unwrap_or("it printed nothing")
+            .to_owned()
     }
 }
 

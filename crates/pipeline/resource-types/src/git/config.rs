@@ -62,7 +62,7 @@ pub(super) fn text(
         text += &line(name, value)?;
     }
     if let Some(file) = credentials {
-        // An empty one first: no other helper hears of these.
+        // An empty one first: no other helper gets these.
         text += &line("credential.helper", "")?;
         text += &line("credential.helper", &format!("store --file='{file}'"))?;
     }

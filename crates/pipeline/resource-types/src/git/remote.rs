@@ -100,7 +100,7 @@ fn is_scp(uri: &str) -> bool {
     uri.split('/').next().is_some_and(|host| host.contains(':'))
 }
 
-/// Takes user and password out of an address: what is on a command line is seen by everybody.
+/// Takes user and password out of an address: what is on a command line is seen by every user.
 fn without_user(uri: &str) -> (String, Option<(String, String)>) {
     let Some((scheme, rest)) = uri.split_once("://") else {
         return (uri.to_owned(), None);

@@ -118,7 +118,7 @@ impl Registry {
         Ok(Address::parse(&format!("{}/v2/{name}/{path}", self.base))?)
     }
 
-    /// Adds what the registry wants to hear.
+    /// Adds the headers that the registry needs.
     fn signed<'a>(&self, request: Request<'a>) -> Result<Request<'a>, Failure> {
         let fresh = |(_, since): &(String, Instant)| since.elapsed() < TOKEN_LIFE;
         let mut kept = self.header.borrow_mut();

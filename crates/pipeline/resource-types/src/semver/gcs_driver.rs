@@ -103,7 +103,7 @@ impl Driver for GcsDriver {
         let generation = response.header("x-goog-generation").map(str::to_owned);
         self.generation = generation.ok_or_else(|| {
             let words = format!(
-                "{} does not tell the generation of the object",
+                "{} does not return the generation of the object",
                 self.address
             );
             Failure::said(words)

@@ -1,4 +1,4 @@
-//! Tells if a build's resources were checked recently enough for it to pick versions.
+//! Decides if a build's resources were checked recently enough for it to pick versions.
 
 use std::collections::HashMap;
 

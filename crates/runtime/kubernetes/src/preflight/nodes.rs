@@ -59,7 +59,8 @@ impl Preflight {
             .map_or(Vec::new(), |(_, lacks)| lacks.clone())
     }
 
-    /// Sends pods, unless some were sent lately. Nothing can be said where none could be sent.
+    /// Sends pods, unless some were sent lately. Nothing is known of nodes to which none could be
+    /// sent.
     pub(crate) async fn look_at_nodes(&self, lacks: &[Lack]) -> Option<Vec<Lack>> {
         let lacking = |shape| lacks.iter().any(|lack| lack.shapes.contains(&shape));
         let lately = |(at, found): &(Instant, Vec<Lack>)| {

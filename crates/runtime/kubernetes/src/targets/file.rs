@@ -42,7 +42,7 @@ impl From<serde_saphyr::Error> for Fault {
         let error = error.without_snippet();
         let location = error.location().unwrap_or(Location::UNKNOWN);
         let text = error.to_string();
-        // The place is told once, in front.
+        // The place is printed once, in front.
         let place = format!(" at line {}, column {}", location.line(), location.column());
         Self::at(location, text.replace(&place, ""))
     }

@@ -32,7 +32,7 @@ const INPUT_DEPTH: usize = 64;
 /// The end of the input (Ctrl-D) for a terminal.
 const END_OF_INPUT: &[u8] = &[4];
 
-/// Holds the conversation until the process has ended and has been heard to the end, or the
+/// Holds the conversation until the process has ended and all its output was sent, or the
 /// connection fails.
 pub(super) async fn hold(
     launched: Launched,

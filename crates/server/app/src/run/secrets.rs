@@ -54,7 +54,7 @@ impl SecretOptions {
         self.files.iter().chain(named)
     }
 
-    /// Gives the secrets by name. What is wrong is told without the values.
+    /// Returns the secrets by name. Errors do not contain the values.
     pub(crate) fn read(&self) -> Result<Map<String, Value>, String> {
         self.read_with(&|name| std::env::var(name).ok())
     }

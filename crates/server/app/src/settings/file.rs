@@ -125,7 +125,10 @@ fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, FileSetting>,
                 match entry(key, node, command) {
                     Ok((name, entry)) => {
                         if entries.insert(name.clone(), entry).is_some() && name != key.text {
-                            let message = format!("`{}` is an earlier name of `{name}`, which is set too", key.text);
+                            let message = format!(
+                                "`{}` is an earlier name of `{name}`, which is set too",
+                                key.text
+                            );
                             problems.push((Some(key.span.start), message));
                         }
                     }
@@ -155,8 +158,9 @@ fn entry(
     command: &Command,
 ) -> Result<(String, FileSetting), (Position, String)> {
     let at = key.span.start;
-    let has_name =
-        |arg: &Arg, known: &str| known == key.text || earlier_names(arg).any(|name| name == key.text);
+    let has_name = |arg: &Arg, known: &str| {
+        known == key.text || earlier_names(arg).any(|name| name == key.text)
+    };
     let (arg, name) = command
         .get_arguments()
         .filter_map(|arg| Some((arg, name(arg)?)))

@@ -86,7 +86,7 @@ impl Recipe {
     }
 }
 
-/// There are so many combinations only by mistake, or to do harm: none of them begins.
+/// More combinations than the limit are a mistake, or are meant to do harm: none of them begins.
 pub(super) fn check_count(values: &[Vec<Value>], around: u64) -> Result<(), String> {
     if values.iter().any(Vec::is_empty) {
         return Ok(());

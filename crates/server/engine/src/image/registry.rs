@@ -69,7 +69,7 @@ pub(super) async fn fetch(
     })
 }
 
-/// Gets what is said of an image, and none of its files.
+/// Gets the metadata of an image, and none of its files.
 async fn describe(
     leaf: Leaf<'_>,
     get: &Plan,

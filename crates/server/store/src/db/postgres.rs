@@ -141,7 +141,7 @@ impl Drop for Listener {
     }
 }
 
-/// Tells other servers whenever `local` changes, and calls `heard` whenever one of them tells us.
+/// Notifies other servers whenever `local` changes, and calls `heard` when another one does.
 pub(crate) async fn listen(
     pool: Pool,
     local: tokio::sync::watch::Receiver<u64>,

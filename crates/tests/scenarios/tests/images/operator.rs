@@ -213,7 +213,7 @@ fn what_registries_do_wrong_is_told_and_what_was_known_stays() {
     stage.images("app", "it is well again", is_found);
 
     registry.fault(&json!({"slow": 25, "only": "manifests"}));
-    in_trouble("error", "said nothing for");
+    in_trouble("error", "sent nothing for");
     registry.fault(&Value::Null);
     stage.images("app", "it is well again", is_found);
 

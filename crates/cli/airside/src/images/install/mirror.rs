@@ -51,7 +51,12 @@ pub(crate) struct MirrorOptions {
     mirror_s3_secret: Option<String>,
 
     /// Maximum number of mirror replicas, by their load; requires a bucket
-    #[arg(long, value_name = "N", alias = "mirror-most-replicas", default_value_t = 5)]
+    #[arg(
+        long,
+        value_name = "N",
+        alias = "mirror-most-replicas",
+        default_value_t = 5
+    )]
     mirror_max_replicas: u32,
 }
 

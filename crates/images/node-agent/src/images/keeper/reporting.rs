@@ -26,7 +26,7 @@ const SHOWS_WITHIN: Duration = Duration::from_secs(10);
 pub(super) struct PinVisibility(Option<Instant>);
 
 impl PinVisibility {
-    /// Returns the time until it can be said that pins do not show.
+    /// Returns the time until it is certain that pins do not show.
     pub(super) fn known_in(&self) -> Option<Duration> {
         let waited = self.0?.elapsed();
         (waited < SHOWS_WITHIN).then(|| SHOWS_WITHIN - waited)
