@@ -43,7 +43,7 @@ impl Mirror {
             .iter()
             .filter_map(|text| text.parse().ok())
             .collect();
-        // Platforms of which none can be read are not the same as none at all.
+        // A list of platforms that cannot be read is not an empty list.
         let is_any = ahead.platforms.is_empty();
         let mut seen = HashSet::new();
         let mut images = vec![(first, 0)];

@@ -2,7 +2,7 @@
 //! until the rest fits, and notes about content that is gone.
 //!
 //! It is safe with several mirrors on one storage: content that goes under a reader is fetched
-//! again, and two mirrors that collect at once remove the same.
+//! again, and two mirrors that collect at once remove equal content.
 
 use std::{collections::HashSet, io, time::Duration};
 

@@ -1,7 +1,7 @@
 //! Storages of a mirror: content by its digest, and small notes by their names.
 //!
 //! Several mirrors may share one storage. A digest determines its content, so two mirrors that
-//! store the same do no harm, and content that was removed under a reader is fetched again. A
+//! store equal content do no harm, and content that was removed under a reader is fetched again. A
 //! storage does not know what the content is.
 
 use std::{

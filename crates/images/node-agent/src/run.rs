@@ -94,7 +94,7 @@ impl NodeOptions {
                     return;
                 };
                 let is_used = used.status == "True";
-                // The same again is not news.
+                // An equal report is not repeated.
                 found.send_if_modified(|known| {
                     let is_same = |known: &Condition| known.status == used.status;
                     if known.as_ref().is_some_and(is_same) {

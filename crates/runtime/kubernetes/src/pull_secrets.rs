@@ -120,7 +120,7 @@ impl PullSecrets {
         let now = Instant::now();
         let there = match known.entry(credential.clone()) {
             Entry::Occupied(there) => there.into_mut(),
-            // Also one that cannot be made now keeps its name: the next try is for the same.
+            // Also one that cannot be made now keeps its name: the next try is for that name.
             Entry::Vacant(place) => {
                 let name = format!("airside-pull-{:032x}", rand::random::<u128>());
                 let remembered = self.names().remember(&self.worker, &name).await;

@@ -81,7 +81,7 @@ fn told(unknown: &[String]) -> Option<String> {
 }
 
 /// Returns one line for each part of a task's own configuration that lacks variables: names may be
-/// the same around it.
+/// known around it.
 fn task_lacks(step: &TaskStep, known: &dyn Lookup) -> impl Iterator<Item = String> {
     let config = step.config.as_ref().and_then(|config| lacks(config, known));
     let config = config.map(|error| format!("failed to interpolate task config: {error}"));

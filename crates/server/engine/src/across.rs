@@ -2,7 +2,7 @@
 //!
 //! The values may be known only now, so the plan of each combination is made here, from a template,
 //! and only when its turn has come. What the values were is settled before the first of them
-//! begins: after a crash it is the same again.
+//! begins: after a crash it is computed again, with the same result.
 
 mod announce;
 mod coerce;

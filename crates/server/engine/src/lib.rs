@@ -65,8 +65,8 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Returns true if the same may work a little later: the database, the log's disk or a runtime
-    /// was away, or one of them full.
+    /// Returns true if a second try may succeed a little later: the database, the log's disk or a
+    /// runtime was away, or one of them full.
     fn is_transient(&self) -> bool {
         use airside_orchestrator::Error as Step;
         match self {

@@ -264,7 +264,8 @@ async fn converse(
                     }
                 }
             }
-            // The same for a shim that has nothing to say. Its driver's last word comes first.
+            // The driver is gone, which ends a silent shim's claim too. Its driver's last word
+            // comes first.
             () = slot.events.closed(), if !told.committed => {
                 if !directives.borrow().committed {
                     return Err(io::Error::other("the step's driver has detached"));

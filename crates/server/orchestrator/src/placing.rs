@@ -325,7 +325,7 @@ impl Orchestrator {
         number: u32,
     ) -> Result<PlacementChoice> {
         let limited = self.limited_team(context).await?;
-        // Two at once would count the same.
+        // Two at once would count the same containers.
         let _turn = match limited {
             Some(_) => Some(self.parts.counting.lock().await),
             None => None,

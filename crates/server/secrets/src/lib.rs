@@ -12,7 +12,7 @@
 //!
 //! - [`Credentials`] is the handle, [`PipelineVariables`] the variables of the builds of one
 //!   pipeline;
-//! - `keeper` is a keeper of secrets, `source` the same with second tries and a cache;
+//! - `keeper` is a keeper of secrets, `source` is a keeper with second tries and a cache;
 //! - `installation` and `var_source` make them from settings;
 //! - `id_tokens` signs tokens and keeps the keys for it.
 //!

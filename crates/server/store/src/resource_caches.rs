@@ -79,7 +79,7 @@ impl Store {
     }
 
     /// Keeps the result of a get of the build for others to find. Returns `false` if it is not
-    /// kept: a user intercepted the get, or another build keeps the same already.
+    /// kept: a user intercepted the get, or another build keeps an equal one already.
     pub async fn save_resource_cache(
         &self,
         lease: &Lease,

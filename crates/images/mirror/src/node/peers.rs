@@ -65,7 +65,7 @@ impl Peers {
         }
     }
 
-    /// All agents that see the same nodes say the same.
+    /// Returns the blob's keeper: agents that see the same nodes find the same one.
     pub(crate) fn keeper(&self, digest: &Digest) -> SocketAddr {
         let known = self.known.read();
         keeper(&known, digest).unwrap_or(self.own)

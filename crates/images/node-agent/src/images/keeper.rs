@@ -189,7 +189,7 @@ impl Keeper {
                 continue;
             }
             self.pull(&plan, &known.wants);
-            // One look more spares telling the same twice.
+            // One look more spares a second equal report.
             if self
                 .pin_visibility
                 .is_new(observation.lists.pins_show(), Instant::now())

@@ -86,7 +86,7 @@ fn identity(request: &StepRequest) -> Option<Value> {
     Some(identity)
 }
 
-/// Waits until no other step fetches the same.
+/// Waits until no other step fetches that version.
 pub(crate) async fn turn(
     leaf: Leaf<'_>,
     key: &Key,
