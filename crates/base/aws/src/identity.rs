@@ -58,7 +58,7 @@ impl Identity {
         identity
     }
 
-    /// Whatever this machine is.
+    /// Returns the identity of this machine, whatever it is.
     pub fn of_machine(region: &str) -> Self {
         Self {
             given: None,

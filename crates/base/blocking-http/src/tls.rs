@@ -23,7 +23,7 @@ pub enum Trust {
     /// Public certificates, and those of the machine.
     #[default]
     Public,
-    /// These too, as PEM.
+    /// The usual certificates and these, as PEM.
     Also(Vec<String>),
     /// Any server, without verification.
     Anybody,

@@ -79,7 +79,7 @@ impl Filter {
         Self(program)
     }
 
-    /// Only system calls: it runs between fork and exec.
+    /// Installs the filter with system calls alone: it runs between fork and exec.
     pub fn install(&self) -> io::Result<()> {
         let program = libc::sock_fprog {
             len: self.0.len() as libc::c_ushort,

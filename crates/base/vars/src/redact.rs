@@ -33,7 +33,8 @@ const FEW: usize = 64 * 1024;
 #[derive(Clone, Default)]
 pub struct Secrets {
     known: Arc<RwLock<Arc<KnownSecrets>>>,
-    /// Held while something is added, so that nothing gets lost and output goes on meanwhile.
+    /// Lock that is held while something is added, so that nothing gets lost and output goes on
+    /// meanwhile.
     adding: Arc<Mutex<()>>,
 }
 

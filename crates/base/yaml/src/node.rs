@@ -37,12 +37,12 @@ pub enum Value {
     Null,
     Bool(bool),
     Int(i64),
-    /// Only what an [`Value::Int`] cannot hold.
+    /// An integer that [`Value::Int`] cannot hold.
     UInt(u64),
     Float(f64),
     String(String),
     Seq(Vec<Node>),
-    /// In the order of the text; no key occurs twice.
+    /// Pairs in the order of the text; no key occurs twice.
     Map(Vec<(Key, Node)>),
 }
 

@@ -66,7 +66,8 @@ impl Containerd {
         Ok(listed.images)
     }
 
-    /// Also those that have ended: the kubelet starts them again from the same image.
+    /// Lists all containers, also those that have ended: the kubelet starts them again from the
+    /// same image.
     pub async fn containers(&self) -> Result<Vec<Container>, ContainerdError> {
         let request = wire::ListRequest::default();
         let listed: wire::Containers = self

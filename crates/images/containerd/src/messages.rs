@@ -131,7 +131,7 @@ pub struct NamedImages {
     pub images: Vec<NamedImage>,
 }
 
-/// To get or to delete.
+/// A request to get or to delete by name.
 #[derive(Clone, PartialEq, Message)]
 pub struct OneName {
     #[prost(string, tag = "1")]

@@ -35,12 +35,12 @@ pub enum ContainerdError {
     NoSocket(PathBuf),
     #[error("{} cannot be the path of a socket", .0.display())]
     BadSocket(PathBuf),
-    /// Nothing is known about what was asked for: it may have happened.
+    /// The connection failed. Nothing is known about what was asked for: it may have happened.
     #[error("the container runtime went away: {0}")]
     Away(String),
     #[error("{0}")]
     NotFound(String),
-    /// In the runtime's words.
+    /// The runtime refused, in its words.
     #[error("{0}")]
     Refused(String),
 }

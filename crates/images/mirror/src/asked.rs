@@ -82,7 +82,7 @@ impl AskedThing {
         }
     }
 
-    /// Nothing for a tag.
+    /// Returns the digest that was asked for; none for a tag.
     pub fn digest(&self) -> Option<&Digest> {
         match &self.what {
             What::Manifest(TagOrDigest::Tag(_)) => None,

@@ -20,7 +20,7 @@ pub(crate) type Pieces = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
 #[async_trait]
 pub trait Storage: Send + Sync {
-    /// Nothing if it is not kept. Counts as a use of it.
+    /// Returns the size of content; none if it is not kept. Counts as a use of it.
     async fn size(&self, digest: &Digest) -> io::Result<Option<u64>>;
 
     /// So many bytes from there on; [`io::ErrorKind::NotFound`] if it went meanwhile.

@@ -15,7 +15,7 @@ pub struct Registry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Host {
     One(String),
-    /// Whatever is not named otherwise.
+    /// Every registry that is not named otherwise.
     Others,
 }
 

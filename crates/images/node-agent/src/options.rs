@@ -129,7 +129,7 @@ pub enum Missing {
 }
 
 impl ImageOptions {
-    /// None if no images are to be kept.
+    /// Returns the settings; none if no images are to be kept.
     pub fn settings(&self) -> Result<Option<(Settings, Task)>, Missing> {
         if !self.images {
             return Ok(None);

@@ -148,7 +148,7 @@ impl NodeOptions {
     }
 }
 
-/// Longer and longer ones, without an end.
+/// Returns longer and longer pauses, without an end.
 fn pauses() -> impl Iterator<Item = Duration> {
     iter::successors(Some(FIRST_PAUSE), |pause| {
         Some((*pause * 2).min(LONGEST_PAUSE))

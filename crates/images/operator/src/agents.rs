@@ -22,7 +22,7 @@ pub(crate) struct Agents {
 
 #[derive(Debug)]
 struct ObservedHeartbeat {
-    /// None while there was never one.
+    /// Last heartbeat; none while there was never one.
     heartbeat: Option<Time>,
     at: Instant,
 }

@@ -270,7 +270,7 @@ impl Store {
         }
     }
 
-    /// In the order of their names.
+    /// Returns the tags in the order of their names.
     pub(crate) fn tags(&self, repository: &RepositoryName) -> Result<Vec<String>, Error> {
         let links = self.links(repository);
         if !links.exists() {

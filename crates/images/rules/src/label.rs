@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use airside_oci::Reference;
 
-/// Nothing else on a node begins with this, and nothing of ours does not.
+/// Prefix of all of Airside's labels on nodes, and of no others.
 pub const PREFIX: &str = "images.airside.dev/";
 
 /// Value of a node's label of an image.

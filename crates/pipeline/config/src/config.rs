@@ -24,7 +24,7 @@ pub struct Config {
     pub resources: Vec<Resource>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_types: Vec<ResourceType>,
-    /// They have the fields of resource types.
+    /// Prototypes, which have the fields of resource types.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prototypes: Vec<ResourceType>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

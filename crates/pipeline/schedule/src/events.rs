@@ -15,7 +15,7 @@ pub enum Event {
     CheckEnded(ResourceId),
     /// A version was enabled or disabled, or the resource pinned or unpinned.
     VersionsChosen(ResourceId),
-    /// Also when it was aborted before it began.
+    /// A build has ended, also if it was aborted before it began.
     BuildFinished {
         job: JobId,
         succeeded: bool,

@@ -42,7 +42,7 @@ pub struct SerialGroup(pub String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     pub id: JobId,
-    /// In the order of the plan.
+    /// Inputs in the order of the plan.
     pub inputs: Vec<Input>,
     pub serial_groups: Vec<SerialGroup>,
     /// `None` means no limit.

@@ -41,7 +41,7 @@ pub struct Preparation {
     pub paused_pipeline: Blocking,
     pub paused_job: Blocking,
     pub max_running_builds: Blocking,
-    /// In the order of the job.
+    /// State of each input, in the order of the job.
     pub inputs: Vec<(NameId, Blocking)>,
     pub inputs_satisfied: Blocking,
     pub missing_input_reasons: Vec<(NameId, String)>,

@@ -58,7 +58,7 @@ impl std::fmt::Debug for PlacementSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Image {
-    /// Nothing but the shim: for native resource types.
+    /// An image with nothing but the shim, for native resource types.
     Shim,
     /// The machine's own root file system under a private overlay; on Kubernetes, the image that
     /// the target names for it.

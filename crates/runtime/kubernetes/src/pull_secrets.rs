@@ -78,7 +78,7 @@ pub(crate) struct PullSecrets {
     installation: InstallationId,
     worker: WorkerName,
     names: OnceLock<Arc<dyn PullSecretNames>>,
-    /// Held while one is made, so that two steps do not make two.
+    /// Known Secrets; locked while one is made, so that two steps do not make two.
     known: Mutex<HashMap<Credential, Known>>,
 }
 

@@ -90,12 +90,12 @@ pub struct Target {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privileged {
-    /// They are refused.
+    /// Privileged steps are refused.
     #[default]
     Deny,
-    /// They are privileged inside a user namespace of their own.
+    /// Privileged steps are privileged inside a user namespace of their own.
     Userns,
-    /// They are root on their node.
+    /// Privileged steps are root on their node.
     Host,
 }
 

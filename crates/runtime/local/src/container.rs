@@ -121,7 +121,7 @@ impl ContainerDir {
         self.read("init.json")
     }
 
-    /// Only with the lock: without it a helper may be at work.
+    /// Returns the status; only with the lock, since a helper may be at work without it.
     pub(crate) fn status(&self) -> Result<Status, Error> {
         // Without a first process nothing has run: it may be made from the start.
         if self.record()?.is_none() || self.init()?.is_none() {

@@ -86,7 +86,7 @@ pub struct Leavings {
     _hold: Hold,
 }
 
-/// Whatever keeps the installation's server away meanwhile.
+/// The lock that keeps the installation's server away meanwhile.
 #[derive(Debug)]
 enum Hold {
     Presence(#[allow(dead_code, reason = "locked for as long as it lives")] Dead),

@@ -26,7 +26,8 @@ use crate::{LocalOptions, rootless};
 
 const FOLDER: &str = "/run/airside/installations";
 
-/// Another server that looks whether we live holds our file for a moment.
+/// Number of tries to lock our file: another server that looks whether we live holds it for a
+/// moment.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 

@@ -134,7 +134,7 @@ pub struct Order {
     pub args: Vec<String>,
     /// Variables on top of what the image brings; later entries win.
     pub env: Vec<(String, String)>,
-    /// Created when missing.
+    /// Working folder of the process; created when missing.
     pub dir: String,
     /// A name or number, optionally `:group`; root when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

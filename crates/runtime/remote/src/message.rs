@@ -30,7 +30,7 @@ pub enum ServerMessage {
         team: Option<String>,
         tags: Vec<String>,
     },
-    /// Only where `retry` is set may it come again.
+    /// The server refuses the agent, which may come again only if `retry` is set.
     Refused {
         reason: String,
         retry: bool,

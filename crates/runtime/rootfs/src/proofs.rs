@@ -35,7 +35,7 @@ pub(crate) enum ImageAccess {
     Proved,
     /// The registry that the image came from decides.
     AskRegistry,
-    /// Only the whole image is a proof.
+    /// The whole image is the only proof.
     Fetch,
 }
 

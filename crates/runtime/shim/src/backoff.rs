@@ -14,7 +14,7 @@ impl Backoff {
         Self { next: FIRST }
     }
 
-    /// To be called when something has worked.
+    /// Begins again with the shortest pause; to be called when something has worked.
     pub(crate) fn reset(&mut self) {
         self.next = FIRST;
     }

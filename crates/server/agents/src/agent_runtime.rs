@@ -61,7 +61,7 @@ impl AgentRuntime {
         self.line.lock().is_some()
     }
 
-    /// Another process than this one is connected as this worker.
+    /// Returns true if another process than this one is connected as this worker.
     pub(crate) fn is_taken_from(&self, instance: &str) -> bool {
         let line = self.line.lock();
         line.as_ref().is_some_and(|line| line.instance != instance)
@@ -117,7 +117,7 @@ impl AgentRuntime {
         self.board.set(handle, observed);
     }
 
-    /// These were placed there, by this server or an earlier one.
+    /// Takes over the containers that this server or an earlier one placed there.
     pub(crate) fn adopt(&self, handles: impl IntoIterator<Item = Handle>) {
         self.own.lock().extend(handles);
     }

@@ -24,7 +24,7 @@ pub(crate) struct Blocking<T> {
 }
 
 impl<T> Blocking<T> {
-    /// To be called within the runtime that drives `inner`.
+    /// Wraps `inner`; to be called within the runtime that drives it.
     pub(crate) fn new(inner: T) -> Self {
         Self {
             inner,

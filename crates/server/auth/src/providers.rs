@@ -27,7 +27,7 @@ impl DirectoryError {
     }
 }
 
-/// None of them, by default.
+/// Providers that are configured; none of them by default.
 #[derive(Clone, Default)]
 pub struct Providers {
     /// Asked about every name that no local user has.

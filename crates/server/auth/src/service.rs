@@ -13,7 +13,8 @@ use crate::{
     token,
 };
 
-/// Longer than any token or password that could be meant seriously.
+/// Largest credential that is looked at: longer than any token or password that could be meant
+/// seriously.
 const MAX_CREDENTIAL_BYTES: usize = 1024;
 
 /// The name under which all names are counted that no user has: no user can be called this.

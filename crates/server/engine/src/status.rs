@@ -72,7 +72,7 @@ pub(crate) enum Hook {
 pub(crate) enum Surroundings {
     /// A stop of the step stops the hook too.
     Same,
-    /// Nothing stops it.
+    /// Nothing stops the hook.
     Fresh,
 }
 

@@ -80,7 +80,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// In the words in which the provider sent the user back.
+    /// Makes the error from the words in which the provider sent the user back.
     pub fn refused(error: &str, description: &str) -> Self {
         Self::Refused(crate::oauth::provider_error(error, description))
     }

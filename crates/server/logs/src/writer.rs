@@ -126,7 +126,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Nothing more comes: followers are notified, and segments compressed after that.
+    /// Closes the log: followers are notified, and segments compressed after that.
     pub async fn close(&self) -> Result<()> {
         let (done, written) = oneshot::channel();
         self.send(Command::Close { done }, written, "closed").await
@@ -159,7 +159,7 @@ struct Active {
     bytes: u64,
     /// The bytes of all segments.
     total: Arc<AtomicU64>,
-    /// To be compressed.
+    /// Full segments that are to be compressed.
     full: VecDeque<Segment>,
 }
 

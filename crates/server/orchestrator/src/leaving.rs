@@ -18,7 +18,7 @@ use crate::{Orchestrator, Result};
 #[derive(Default)]
 pub(crate) struct States {
     known: Mutex<HashMap<WorkerName, WorkerState>>,
-    /// Held while a placement is stored, and taken to change a state.
+    /// Lock that is shared while a placement is stored, and taken alone to change a state.
     gate: RwLock<()>,
     changed: watch::Sender<()>,
 }

@@ -106,7 +106,7 @@ struct Parts {
     guests: Arc<Hosts>,
     /// Reasons for which containers were ended whose steps had not ended.
     ended: Mutex<HashMap<Handle, String>>,
-    /// Held between a look at a team's quota of containers and the next one's row.
+    /// Lock that is held between a look at a team's quota of containers and the next one's row.
     counting: tokio::sync::Mutex<()>,
     pulls: Pulls,
 }

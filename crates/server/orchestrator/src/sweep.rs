@@ -19,7 +19,7 @@ const CLEARING: u32 = 3;
 #[derive(Debug, Default, PartialEq, Eq)]
 struct SweepPlan {
     destroy: Vec<Handle>,
-    /// Known, doomed, and no longer there.
+    /// Containers that are known, doomed, and no longer there.
     forget: Vec<Handle>,
 }
 

@@ -314,7 +314,7 @@ impl Candidate<'_> {
 /// The reason why there is no worker for a step, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoWorker {
-    /// None is there that could ever run it.
+    /// No worker is there that could ever run the step.
     Nowhere(String),
     /// The workers that could run the step take no steps now.
     Away(String),

@@ -52,7 +52,7 @@ use var_source::VarSources;
 /// The number and pace of tries of a request that fails for the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tries {
-    /// In all; at least one.
+    /// Number of tries in all; at least one.
     pub attempts: u32,
     /// Pause before the second try; each further one is twice as long, up to half a minute.
     pub interval: Duration,
@@ -76,7 +76,7 @@ pub struct Options {
     pub checkers: Option<Checkers>,
     pub id_tokens: Option<IdTokens>,
     pub tries: Tries,
-    /// None: nothing is kept.
+    /// Settings of the cache; without them nothing is kept.
     pub cache: Option<CacheOptions>,
 }
 

@@ -22,9 +22,10 @@ pub struct Container {
     pub state: ContainerState,
     pub labels: StepLabels,
     pub uid: Option<String>,
-    /// Set once a shim has claimed the step.
+    /// Time at which a shim claimed the step.
     pub claimed_at: Option<Micros>,
-    /// Set once its step has ended and it only stays for those who want to look inside.
+    /// Time since which the container only stays for users who want to look inside: its step has
+    /// ended.
     pub kept_at: Option<Micros>,
     /// Time at which a user last intercepted the container.
     pub hijacked_at: Option<Micros>,

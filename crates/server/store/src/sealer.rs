@@ -86,7 +86,7 @@ impl Sealer {
         })
     }
 
-    /// Also opens what this older key sealed.
+    /// Lets the sealer open what this older key sealed, too.
     pub fn with_old_key(mut self, key: &[u8]) -> Result<Self, SealError> {
         self.old.push(Arc::new(Key::new(key)?));
         Ok(self)

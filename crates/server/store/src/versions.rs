@@ -50,7 +50,7 @@ pub struct CheckFrom {
 pub enum SavedVersions {
     /// All of it was known: nothing was written.
     NothingNew,
-    /// These are new, or stand elsewhere in the order now.
+    /// These versions are new, or stand elsewhere in the order now.
     Saved(Vec<VersionPlace>),
     /// The resource has another source or type by now: what was found is of no use, nothing was
     /// written.

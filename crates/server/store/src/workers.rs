@@ -68,9 +68,9 @@ pub enum WorkerChange {
     Land,
     /// Lets running steps end, and then removes the worker.
     Retire,
-    /// Gone at once, unless it is running.
+    /// Removes the worker at once, unless it is running.
     Prune,
-    /// Gone at once, whatever it is.
+    /// Removes the worker at once, whatever it is.
     Delete,
     /// The worker takes steps again.
     Register,

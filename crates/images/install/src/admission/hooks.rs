@@ -17,9 +17,9 @@ use crate::policies::match_condition;
 enum OptIn {
     /// Every object whose label and whose namespace's label is not `false`.
     No,
-    /// Only namespaces with the label `true`.
+    /// Objects in namespaces with the label `true`.
     ByNamespace,
-    /// Only objects with the label `true`.
+    /// Objects with the label `true`.
     ByObject,
 }
 

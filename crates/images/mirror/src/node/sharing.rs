@@ -67,7 +67,7 @@ impl Sharing {
         }
     }
 
-    /// In the book kept here; stays open while it says to wait.
+    /// Returns the turn by the book kept here; stays open while it is to wait.
     pub(crate) async fn turn_here(&self, digest: &Digest, who: SocketAddr) -> Turn {
         let until = Instant::now() + OPEN;
         loop {

@@ -56,7 +56,7 @@ pub(super) struct Item {
     /// Behind the prefix that was asked for.
     pub(super) name: String,
     pub(super) size: u64,
-    /// In seconds since 1970.
+    /// Time in seconds since 1970.
     pub(super) time: i64,
 }
 
@@ -166,7 +166,7 @@ impl Bucket {
     }
 }
 
-/// Nothing instead of an error where there is no such object.
+/// Returns nothing instead of an error where there is no such object.
 pub(super) fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(it) => Ok(Some(it)),

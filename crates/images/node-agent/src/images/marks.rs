@@ -127,7 +127,7 @@ impl RuntimeLists {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Departure {
     pub(crate) names: Vec<String>,
-    /// Then the content stays, and only our marks go.
+    /// True if other names keep the content: it stays, and only our marks go.
     pub(crate) others_stay: bool,
 }
 

@@ -21,7 +21,7 @@ use super::{
 
 /// A connection with its token serves this long.
 const KEPT: Duration = Duration::from_secs(300);
-/// More questions than one at once to a repository are few.
+/// Number of kept connections to each repository: more questions at once are rare.
 const KEPT_FOR_EACH: usize = 4;
 /// Time after which a list of tags that no set uses is forgotten.
 const REMEMBERED: Duration = Duration::from_secs(3600);

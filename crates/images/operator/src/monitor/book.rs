@@ -51,7 +51,7 @@ pub(crate) struct Trouble {
 #[derive(Clone, Debug)]
 pub(crate) struct WantedTopic {
     pub(crate) topic: Topic,
-    /// None asks once.
+    /// Interval of the question; none asks once.
     pub(crate) every: Option<Duration>,
     pub(crate) platforms: BTreeSet<String>,
     /// Answer that an earlier process wrote into the set's status.

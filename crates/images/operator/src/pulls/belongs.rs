@@ -15,7 +15,7 @@ pub(crate) struct Belongs {
     pub(crate) secrets: Vec<Secrets>,
 }
 
-/// None if no set wants that there.
+/// Decides if and why an image belongs on a node. None if no set wants it there.
 pub(crate) fn belongs(
     moment: &ClusterSnapshot,
     node: &str,

@@ -38,7 +38,7 @@ pub(crate) struct Server {
     reviewer: Reviewer,
     secrets: PullSecrets,
     permits: Mutex<Permits>,
-    /// Nothing is known while another replica works.
+    /// The observed cluster; none while another replica works.
     world: RwLock<Option<ObservedCluster>>,
 }
 

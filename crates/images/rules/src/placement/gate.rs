@@ -26,7 +26,7 @@ pub enum Gate {
 pub enum Opened {
     /// Enough nodes have the images.
     Present,
-    /// They do not, and it has waited for as long as it should.
+    /// Too few nodes have the images, and the pod has waited for as long as it should.
     Late,
     /// No set lets it wait any more.
     Unwanted,

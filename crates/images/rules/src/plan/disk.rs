@@ -15,9 +15,9 @@ pub struct Disk {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskRules {
-    /// In percent. From here on nothing is added.
+    /// Disk usage in percent at which nothing is added.
     pub high: u8,
-    /// In percent. Down to here images are taken away.
+    /// Disk usage in percent down to which images are removed.
     pub low: u8,
     pub mode: GarbageMode,
     pub order: GarbageOrder,

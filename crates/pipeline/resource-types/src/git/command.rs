@@ -32,7 +32,7 @@ const KEPT: &[&str] = &[
     "TMPDIR",
 ];
 
-/// More than any answer that makes sense.
+/// Largest output that is read: more than any answer that makes sense.
 const MAX_ANSWER: u64 = 256 << 20;
 
 pub(crate) struct Git {

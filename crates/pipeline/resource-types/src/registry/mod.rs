@@ -33,7 +33,7 @@ pub(crate) use self::{
 };
 use crate::Failure;
 
-/// More than any manifest, configuration or page of tags.
+/// Largest document that is read: more than any manifest, configuration or page of tags.
 const MAX_DOCUMENT: u64 = 16 << 20;
 /// Tokens live for five minutes at least, by the protocol's advice.
 const TOKEN_LIFE: Duration = Duration::from_secs(120);

@@ -9,7 +9,7 @@ use super::{Driver, service_account::ServiceAccount, strict};
 use crate::{Failure, versions::Semver};
 
 const ENDPOINT: &str = "https://storage.googleapis.com";
-/// Longer than any number of a version.
+/// Largest content that is read: longer than any number of a version.
 const MAX_CONTENT: u64 = 64 << 10;
 /// The generation of an object that does not exist.
 const ABSENT: &str = "0";

@@ -77,7 +77,7 @@ impl Jail {
         Ok(())
     }
 
-    /// Once it is its user: gives up what is left.
+    /// Gives up what is left, once the process is its user.
     pub(crate) fn lock(&self) -> io::Result<()> {
         match &self.capabilities {
             Some(capabilities) => capabilities.give_up_others(),

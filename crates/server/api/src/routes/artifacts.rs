@@ -28,7 +28,7 @@ use crate::{
     scope::RequestScope,
 };
 
-/// More files than this are a mistake, or an attack on the disk.
+/// Largest number of files: more are a mistake, or an attack on the disk.
 const MOST_FILES: u64 = 5_000_000;
 
 /// Bytes that the thread that packs may be ahead of the connection.

@@ -153,7 +153,7 @@ pub(super) async fn unpin(
     state.store.unpin(resource.id).await?.map_err(refused)
 }
 
-/// In Concourse's statuses: `fly` looks at them.
+/// Returns Concourse's status for a refusal: `fly` looks at it.
 fn refused(error: PinError) -> ApiError {
     match error {
         PinError::NoSuchVersion => ApiError::NotFound,

@@ -198,7 +198,7 @@ impl ConnectorOptions {
     }
 }
 
-/// Nothing, unless a part is given without what makes it a whole.
+/// Fails if a part is given without what makes it a whole.
 fn unused<T>(needs: &str, option: &str, given: &Option<String>) -> Result<Option<T>> {
     match given {
         Some(_) => bail!("{option} is given, but {needs} is not"),

@@ -13,7 +13,7 @@ pub(crate) struct JobReport {
     pub(crate) end: JobEnd,
     pub(crate) steps: Vec<StepReport>,
     pub(crate) took: Duration,
-    /// None if there was none.
+    /// The job's build, if there was one.
     pub(crate) build: Option<BuildId>,
 }
 

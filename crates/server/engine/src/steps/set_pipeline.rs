@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{Result, StepError, files, leaf::Leaf, outcome::Outcome, status::Status};
 
-/// Under which the log keeps the changes that are about to be saved.
+/// Key under which the log keeps the changes that are about to be saved.
 const CHANGES: &str = "changes";
 const SAVED: &str = "done\n";
 

@@ -114,7 +114,7 @@ pub enum Asker {
 /// The result of a look for a host.
 pub enum HostLookup {
     There(Arc<Host>),
-    /// Nothing, and others wait for what the asker does about it.
+    /// There is no host, and others wait for what the asker does about it.
     Nothing(Ticket),
     /// Making the host was tried a moment ago, and this is why it failed.
     Refused(String),

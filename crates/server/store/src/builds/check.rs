@@ -16,7 +16,7 @@ const NAME: &str = "check";
 pub struct NewCheck<'a> {
     pub team: TeamId,
     pub pipeline: PipelineId,
-    /// None if a type or a prototype is checked.
+    /// Resource that is checked; none if a type or a prototype is.
     pub resource: Option<ResourceId>,
     pub plan: &'a Plan,
     pub reason: CheckReason<'a>,

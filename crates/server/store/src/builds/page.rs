@@ -11,7 +11,7 @@ pub struct BuildFilter {
     pub team: Option<TeamId>,
     pub pipeline: Option<PipelineId>,
     pub job: Option<JobId>,
-    /// Only those of pipelines that every visitor may see, but for pipelines of these teams.
+    /// Leaves only builds of pipelines that every visitor may see, and those of these teams.
     pub exposed_beyond: Option<Vec<TeamId>>,
 }
 

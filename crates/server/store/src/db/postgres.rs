@@ -107,7 +107,7 @@ impl Tries {
     }
 }
 
-/// Held by a server that has the database to itself. Ends with the connection.
+/// Lock of a server that has the database to itself. Ends with the connection.
 pub struct Alone(#[allow(dead_code, reason = "kept for as long as it lives")] Option<PgConnection>);
 
 impl Alone {

@@ -71,7 +71,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Nothing if it is none.
+    /// Returns the input of the frame; none if the frame has none.
     pub(super) fn into_hijack(self) -> Option<HijackInput> {
         if self.closed {
             return Some(HijackInput::Close);
