@@ -6,10 +6,10 @@
 use airside_tidy::{crate_of, files, product, read, shown};
 
 /// Words that begin a clause without its subject. Such a comment needs the line above it.
-const HEADLESS: [&str; 30] = [
+const HEADLESS: [&str; 33] = [
     "What", "Whether", "How", "Where", "Who", "Whom", "Whose", "Of", "For", "As", "Those", "That",
     "Which", "The same", "So that", "Than", "Why", "When", "It", "Its", "Not", "From", "By",
-    "With", "After", "Between", "Without", "Until", "Before", "On",
+    "With", "After", "Between", "Without", "Until", "Before", "On", "In", "To", "Under",
 ];
 
 /// Headless openings that are allowed, in percent of all comments of items.

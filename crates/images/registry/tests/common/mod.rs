@@ -135,7 +135,7 @@ impl RegistryStage {
         }
     }
 
-    /// In one request.
+    /// Pushes a blob in one request.
     pub async fn push_blob(&self, data: &[u8]) -> String {
         let digest = digest(data);
         let path = format!("/v2/{REPOSITORY}/blobs/uploads/?digest={digest}");

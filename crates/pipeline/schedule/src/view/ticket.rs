@@ -72,8 +72,8 @@ impl Touched {
 }
 
 impl View {
-    /// To be taken before the store is read. As long as it stays the same, nothing has changed, and
-    /// a resolver may go on.
+    /// Returns a ticket; to be taken before the store is read. As long as it stays the same,
+    /// nothing has changed, and a resolver may go on.
     pub fn ticket(&self) -> Ticket {
         self.touched.now
     }

@@ -86,7 +86,7 @@ pub struct Knobs {
     /// Signs; the last one published, unless a test says otherwise.
     pub signer: Signer,
     pub published: Vec<Signer>,
-    /// In the id token in place of what belongs there; `null` leaves a claim out.
+    /// Claims of the id token in place of what belongs there; `null` leaves a claim out.
     pub claims: Map<String, Value>,
     pub user_info: Map<String, Value>,
     /// Replaces what a path answers.
