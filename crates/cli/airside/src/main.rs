@@ -121,7 +121,7 @@ enum Command {
     /// manifests, `airside images status` shows what it does. See docs/images.md.
     #[command(subcommand)]
     Images(images::Images),
-    /// Run the node agent, which keeps images and mirrors registries on a node
+    /// Run the node agent, which keeps images on a node of a cluster
     ///
     /// The agent has three parts, which run together: with --images it keeps the images of
     /// ImageSets on the node, with --mirror-registry it gives containerd a mirror of registries,
@@ -147,7 +147,7 @@ enum Command {
     Doctor(doctor::Options),
     /// Print a shell completion script
     Completion(completion::Options),
-    /// Print the manual page, or write those of all commands to a directory
+    /// Print the manual page, or write the pages of all commands
     #[command(after_long_help = man::EXAMPLES)]
     Man(man::Options),
     /// Print the version, and the commit that it was built from
