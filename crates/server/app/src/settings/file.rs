@@ -124,12 +124,11 @@ fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, FileSetting>,
             for (key, node) in &settings {
                 match entry(key, node, command) {
                     Ok((name, entry)) => {
-                        if entries.insert(name.clone(), entry).is_some() && name != key.text {
-                            let message = format!(
-                                "`{}` is an earlier name of `{name}`, which is set too",
-                                key.text
-                            );
-                            problems.push((Some(key.span.start), message));
+                        let at = Some(key.span.start);
+                        let is_reported = problems.iter().any(|(known, _)| *known == at);
+                        if entries.insert(name.clone(), entry).is_some() && !is_reported {
+                            let message = format!("`{name}` is set twice, once by an earlier name");
+                            problems.push((at, message));
                         }
                     }
                     Err((at, message)) => problems.push((Some(at), message)),
