@@ -117,37 +117,48 @@ fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, FileSetting>,
             (Some(twice.key.span.start), message)
         })
         .collect();
-    let mut entries = BTreeMap::new();
-    match root.value {
-        Value::Null => {}
-        Value::Map(settings) => {
-            for (key, node) in &settings {
-                match entry(key, node, command) {
-                    Ok((name, entry)) => {
-                        let at = Some(key.span.start);
-                        let is_reported = problems.iter().any(|(known, _)| *known == at);
-                        if entries.insert(name.clone(), entry).is_some() && !is_reported {
-                            let message = format!("`{name}` is set twice, once by an earlier name");
-                            problems.push((at, message));
-                        }
-                    }
-                    Err((at, message)) => problems.push((Some(at), message)),
-                }
-            }
-        }
+    let entries = match root.value {
+        Value::Null => BTreeMap::new(),
+        Value::Map(settings) => entries(&settings, command, &mut problems),
         other => {
             let message = format!(
                 "settings are written `name: value`, but this is {}",
                 other.kind()
             );
             problems.push((Some(root.span.start), message));
+            BTreeMap::new()
         }
-    }
+    };
     if problems.is_empty() {
         return Ok(entries);
     }
     problems.sort_by_key(|(at, _)| *at);
     Err(problems)
+}
+
+/// Reads all settings. Keys that occur twice are among the problems already.
+fn entries(
+    settings: &[(Key, Node)],
+    command: &Command,
+    problems: &mut Problems,
+) -> BTreeMap<String, FileSetting> {
+    let mut entries = BTreeMap::new();
+    for (key, node) in settings {
+        let at = Some(key.span.start);
+        match entry(key, node, command) {
+            Ok((name, entry)) => {
+                let is_reported = problems.iter().any(|(known, _)| *known == at);
+                if entries.insert(name.clone(), entry).is_some() && !is_reported {
+                    problems.push((
+                        at,
+                        format!("`{name}` is set twice, once by an earlier name"),
+                    ));
+                }
+            }
+            Err((at, message)) => problems.push((Some(at), message)),
+        }
+    }
+    entries
 }
 
 /// Returns the name and value of a setting. A key may be an earlier name of it.
