@@ -1,6 +1,6 @@
-//! Tells the command which commit it is built from, as `AIRSIDE_COMMIT`: of git, or as the variable
-//! of that name says where the sources are no clone. Only this crate is compiled again for a new
-//! commit.
+//! Gives the command the commit that it is built from, as `AIRSIDE_COMMIT`: of git, or as the
+//! variable of that name says where the sources are not a clone. Only this crate is compiled again
+//! for a new commit.
 
 #![allow(clippy::print_stdout, reason = "cargo reads it")]
 

@@ -18,7 +18,9 @@ pub enum Error {
     Damaged(String),
     #[error("the archive holds {name:?}, which points outside of its root")]
     Escapes { name: String },
-    #[error("the archive holds the hard link {name:?} to something that is no earlier file of it")]
+    #[error(
+        "the archive holds the hard link {name:?} to something that is not an earlier file of it"
+    )]
     ForeignLink { name: String },
     #[error("the archive holds the device node {name:?}; devices cannot be carried in a volume")]
     Device { name: String },

@@ -332,8 +332,8 @@ pub(crate) fn dress(fd: &impl rustix::fd::AsFd, entry: &ArchiveEntry) -> io::Res
     Ok(rustix::fs::futimens(fd, &times(entry.mtime))?)
 }
 
-/// Without the right to give files away, or with an id that this user namespace does not know, they
-/// stay ours.
+/// Ignores a refusal to give a file away: without that right, or with an id that this user
+/// namespace does not know, files stay ours.
 fn permitted(result: rustix::io::Result<()>) -> io::Result<()> {
     match result {
         Err(Errno::PERM | Errno::INVAL) => Ok(()),

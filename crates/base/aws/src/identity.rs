@@ -15,7 +15,7 @@ const MACHINE: &str = "http://169.254.169.254";
 /// Address of the credentials service of a container that is given only a path.
 const CONTAINER: &str = "http://169.254.170.2";
 const MAX_ANSWER: u64 = 1 << 20;
-/// Keys are replaced so long before they end.
+/// Time before their end at which keys are replaced.
 const EARLY: Duration = Duration::from_secs(300);
 
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ impl Identity {
         identity
     }
 
-    /// Whatever this machine is.
+    /// Returns the identity of this machine, whatever it is.
     pub fn of_machine(region: &str) -> Self {
         Self {
             given: None,

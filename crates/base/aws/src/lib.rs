@@ -32,7 +32,7 @@ pub struct Keys {
 }
 
 impl fmt::Debug for Keys {
-    /// Without what is secret.
+    /// Formats the id alone: the rest is secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keys")
             .field("id", &self.id)

@@ -34,7 +34,8 @@ impl Address {
         if authority.contains('@') {
             return Err(bad("user and password do not belong there"));
         }
-        let (host, port) = host_and_port(authority).ok_or_else(|| bad("its port is no number"))?;
+        let (host, port) =
+            host_and_port(authority).ok_or_else(|| bad("its port is not a number"))?;
         let odd = |c: char| c.is_whitespace() || c.is_control();
         if host.is_empty() || host.contains(odd) || target.contains(odd) {
             return Err(bad("it has no host, or spaces in it"));
@@ -102,7 +103,7 @@ impl Address {
 }
 
 impl std::fmt::Display for Address {
-    /// Without the query, which may hold a signature.
+    /// Formats all but the query, which may hold a signature.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let path = self.target.split('?').next().unwrap_or_default();
         write!(f, "{}{path}", self.origin())

@@ -12,7 +12,7 @@ enum Left {
     Length(u64),
     /// This many bytes of the current chunk are left, and more chunks follow.
     Chunk(u64),
-    /// Until the server hangs up.
+    /// The body lasts until the server closes the connection.
     Close,
     Nothing,
 }
@@ -39,7 +39,7 @@ impl Body {
             .is_some_and(|coding| coding.to_ascii_lowercase().ends_with("chunked"));
         let length = match find(headers, "content-length").map(str::parse::<u64>) {
             Some(Err(_)) => {
-                let what = "the length of its answer is no number".to_owned();
+                let what = "the length of its answer is not a number".to_owned();
                 return Err(Error::Protocol { host, what });
             }
             other => other.and_then(Result::ok),
@@ -61,7 +61,7 @@ impl Body {
         })
     }
 
-    /// Returns the length, if the server told it.
+    /// Returns the length, if the server sent it.
     pub fn length(&self) -> Option<u64> {
         self.length
     }

@@ -67,7 +67,7 @@ pub(crate) fn connect(
     let name = ServerName::try_from(name.trim_matches(['[', ']']).to_owned()).map_err(|_| {
         Error::Address {
             url: address.to_string(),
-            why: "its host is no name",
+            why: "its host is not a name",
         }
     })?;
     let untrusted = |why| Error::untrusted(address.authority(), &why);

@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{url:?} is no address of a server: {why}")]
+    #[error("{url:?} is not an address of a server: {why}")]
     Address { url: String, why: &'static str },
     #[error("cannot reach {host}: {source}")]
     Connect {
@@ -14,7 +14,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The words say it all, so that there is no source to be told after them.
+    /// The words are complete, so that there is no source to print after them.
     #[error("the connection to {host} cannot be trusted: {why}")]
     Untrusted { host: String, why: String },
     #[error(
@@ -24,7 +24,7 @@ pub enum Error {
     NotTls { host: String },
     #[error("a certificate to trust cannot be read: {0}")]
     Certificate(String),
-    #[error("{host} said nothing for {} seconds", .waited.as_secs())]
+    #[error("{host} sent nothing for {} seconds", .waited.as_secs())]
     Silent { host: String, waited: Duration },
     #[error("{host} is too slow: {received} bytes in {} seconds", .taken.as_secs())]
     Slow {
@@ -46,7 +46,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// An answer that is no success.
+    /// An answer that is not a success.
     #[error("{method} {url} is answered with {status}{}", said(.words))]
     Status {
         method: &'static str,
@@ -93,7 +93,7 @@ fn said(words: &str) -> String {
 }
 
 impl Error {
-    /// The status of an answer that is no success.
+    /// The status of an answer that is not a success.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Status { status, .. } => Some(*status),

@@ -105,7 +105,9 @@ impl<'a> Request<'a> {
             Payload::Stream(from, length) => {
                 let sent = io::copy(&mut from.take(*length), to)?;
                 if sent != *length {
-                    return Err(io::Error::other("there is less to send than was said"));
+                    return Err(io::Error::other(
+                        "there is less to send than the length that was given",
+                    ));
                 }
             }
         }
@@ -139,7 +141,7 @@ impl Response {
         self.body.read_all(limit)
     }
 
-    /// This answer if it is a success, or else an error with what the server said.
+    /// This answer if it is a success, or else an error with the server's text.
     pub fn success(self, method: &'static str) -> Result<Self, Error> {
         if self.is_success() {
             return Ok(self);

@@ -6,15 +6,15 @@ use std::time::Duration;
 pub struct Patience {
     /// Time for a connection to stand.
     pub connect: Duration,
-    /// Without a byte either way.
+    /// Longest time without a byte either way.
     pub silence: Duration,
-    /// Before an answer's speed counts.
+    /// Time before an answer's speed counts.
     pub grace: Duration,
     /// Bytes a second that an answer must have after that, on average.
     pub speed: u64,
     /// Number of tries, the first included, if the server has trouble.
     pub tries: u32,
-    /// Between the first two tries; twice as long each time.
+    /// Pause between the first two tries; each further one is twice as long.
     pub pause: Duration,
     /// The longest pause that a server may ask for.
     pub longest_pause: Duration,

@@ -23,7 +23,7 @@ pub enum Trust {
     /// Public certificates, and those of the machine.
     #[default]
     Public,
-    /// These too, as PEM.
+    /// The usual certificates and these, as PEM.
     Also(Vec<String>),
     /// Any server, without verification.
     Anybody,
@@ -46,7 +46,7 @@ pub struct Identity {
 }
 
 impl std::fmt::Debug for Identity {
-    /// Without the key.
+    /// Formats all but the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Identity")
             .field("certificate", &self.certificate)
@@ -108,9 +108,9 @@ fn read(identity: &Identity) -> Result<Certified, Error> {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(identity.certificate.as_bytes())
         .collect::<Result<_, _>>()
         .map_err(|error| Error::Certificate(error.to_string()))?;
-    // What is wrong with a key is not told: the words could hold parts of it.
+    // What is wrong with a key is not printed: the words could hold parts of it.
     let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())
-        .map_err(|_| Error::Certificate("the client's key is no private key".to_owned()))?;
+        .map_err(|_| Error::Certificate("the client's key is not a private key".to_owned()))?;
     Ok((chain, key))
 }
 

@@ -100,7 +100,7 @@ fn misbehaviour_is_told_in_words() {
         ),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
-            "is no number",
+            "is not a number",
         ),
         ("SSH-2.0-OpenSSH\r\n\r\n", "does not speak HTTP: SSH-2.0"),
         ("", "ended its answer early"),
@@ -456,7 +456,7 @@ fn a_server_may_ask_who_we_are_and_be_called_otherwise() {
     };
     let words = fetch(Some(&wrong), name).unwrap_err().to_string();
     assert!(
-        words.ends_with("the client's key is no private key"),
+        words.ends_with("the client's key is not a private key"),
         "{words}"
     );
     assert!(!format!("{wrong:?}").contains("hunter2"));

@@ -21,7 +21,7 @@ impl Capabilities {
     /// container runtimes by default.
     pub const UNPRIVILEGED: Self = Self(0xA804_25FB);
 
-    /// To write files of any owner, to give them away and to set their modes: `CHOWN`,
+    /// Capabilities to write files of any owner, to give them away and to set their modes: `CHOWN`,
     /// `DAC_OVERRIDE`, `FOWNER`, `FSETID`.
     pub const FILE_OWNERS: Self = Self(0x1B);
 

@@ -29,9 +29,9 @@ const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Allow,
-    /// Not permitted.
+    /// The call is not permitted.
     Deny,
-    /// Not there.
+    /// The call does not exist.
     Unknown,
 }
 
@@ -79,7 +79,7 @@ impl Filter {
         Self(program)
     }
 
-    /// Only system calls: it runs between fork and exec.
+    /// Installs the filter with system calls alone: it runs between fork and exec.
     pub fn install(&self) -> io::Result<()> {
         let program = libc::sock_fprog {
             len: self.0.len() as libc::c_ushort,

@@ -89,7 +89,8 @@ pub(crate) fn allowed() -> Vec<u32> {
     numbers
 }
 
-/// Too new for the libraries we build with; numbers from 424 on are the same everywhere.
+/// System calls that are too new for the libraries we build with; numbers from 424 on are the same
+/// everywhere.
 const RECENT: &[libc::c_long] = &[
     451, // cachestat
     453, // map_shadow_stack

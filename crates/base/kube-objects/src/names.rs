@@ -1,4 +1,4 @@
-//! Checks of names that users give, so that a mistake is told before the API server refuses it.
+//! Checks of names that users give, so that a mistake is reported before the API server refuses it.
 
 /// Returns true if a namespace, a Secret or a claim can have this name.
 pub fn is_object_name(text: &str) -> bool {

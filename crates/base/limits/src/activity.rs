@@ -66,7 +66,7 @@ impl State {
 }
 
 impl Activity {
-    /// A connection that has just come, and has so long for its first word.
+    /// A connection that has just come, and has this long for its first request.
     pub(crate) fn new(patience: Duration) -> Self {
         let state = State {
             idle: Some(Wait::begin(patience)),
@@ -110,7 +110,7 @@ impl Activity {
         self.0.state.lock().stalled = None;
     }
 
-    /// From now on the connection may be silent for as long as it likes, and never gives way.
+    /// Lets the connection be silent for as long as it likes from now on; it never gives way.
     pub fn keep(&self) {
         self.0.state.lock().kept = true;
     }

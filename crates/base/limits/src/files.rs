@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::Limits;
 
-/// More connections than this are no use to one server, whatever the limit of files.
+/// More connections than this are of no use to one server, whatever the limit of files.
 const MOST_CONNECTIONS: u64 = 8192;
 
 /// More shims than this do not claim their work in the same moment.

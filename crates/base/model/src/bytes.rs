@@ -42,7 +42,7 @@ impl FromStr for Bytes {
 }
 
 fn wrong(text: &str) -> String {
-    format!("{text:?} is no number of bytes; write it as 500MiB, 50GiB or 1TiB")
+    format!("{text:?} is not a number of bytes; write it as 500MiB, 50GiB or 1TiB")
 }
 
 #[cfg(test)]

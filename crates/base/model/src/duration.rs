@@ -9,10 +9,10 @@ const LONGEST_DURATION: Duration = Duration::from_secs(3653 * 24 * 3600);
 /// A deadline further ahead than this never comes.
 const FAR: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 
-/// The reason why a text is no duration. It reads on after the text.
+/// The reason why a text is not a duration. It reads on after the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadDuration {
-    #[error("is no duration; write it like 90s, 5m or 1h30m")]
+    #[error("is not a duration; write it like 90s, 5m or 1h30m")]
     Unreadable,
     #[error("is longer than ten years, the longest duration there is (87672h)")]
     TooLong,
@@ -35,7 +35,7 @@ pub fn deadline_after<T: Add<Duration, Output = T>>(start: T, patience: Duration
     start + patience.min(FAR)
 }
 
-/// `None` if the text is no duration, or one of more than ten years.
+/// `None` if the text is not a duration, or one of more than ten years.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     read_duration(text).ok()
 }

@@ -64,7 +64,7 @@ impl Quota {
             return Ok(text.parse::<Bytes>()?.0);
         }
         text.parse()
-            .map_err(|_| format!("{text:?} is no number of {}", self.name()))
+            .map_err(|_| format!("{text:?} is not a number of {}", self.name()))
     }
 }
 
@@ -75,7 +75,7 @@ impl FromStr for Quota {
         let found = Self::ALL.into_iter().find(|quota| quota.name() == text);
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("{text:?} is no quota; there are {names}")
+            format!("{text:?} is not a quota; there are {names}")
         })
     }
 }
@@ -230,10 +230,10 @@ mod tests {
     fn what_is_no_quota_is_told() {
         for (text, words) in [
             ("volumes", "has no limit"),
-            ("disk=1GiB", "is no quota; there are volumes, logs"),
+            ("disk=1GiB", "is not a quota; there are volumes, logs"),
             ("/volumes=1GiB", "no team"),
-            ("volumes=many", "is no number of bytes"),
-            ("pipelines=1GiB", "is no number of pipelines"),
+            ("volumes=many", "is not a number of bytes"),
+            ("pipelines=1GiB", "is not a number of pipelines"),
         ] {
             let refused = text.parse::<TeamQuota>().unwrap_err();
             assert!(refused.contains(words), "{refused}");

@@ -20,7 +20,7 @@ pub struct TaskConfig {
     pub container_limits: Option<ContainerLimits>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
-    /// Nothing at all means that the image says what to run.
+    /// Command of the task; without any, the image says what to run.
     #[serde(default, skip_serializing_if = "TaskRun::is_empty")]
     pub run: TaskRun,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

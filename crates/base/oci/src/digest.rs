@@ -13,9 +13,9 @@ use crate::shortened;
 #[serde(try_from = "String", into = "String")]
 pub struct Digest(String);
 
-/// A text that is no digest.
+/// A text that is not a digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no sha256 digest")]
+#[error("{0:?} is not a sha256 digest")]
 pub struct BadDigest(String);
 
 impl Digest {

@@ -186,7 +186,9 @@ impl Manifest {
 pub(crate) fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, BadDocument> {
     // The derived readers would take a list of the fields' values too.
     if text.trim_ascii_start().first() != Some(&b'{') {
-        return Err(BadDocument::Unreadable("it is no JSON object".to_owned()));
+        return Err(BadDocument::Unreadable(
+            "it is not a JSON object".to_owned(),
+        ));
     }
     serde_json::from_slice(text)
         .map_err(|error| BadDocument::Unreadable(shortened(&error.to_string())))

@@ -23,7 +23,7 @@ pub struct RepositoryName(String);
 
 /// A text that names no repository.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no name of a repository")]
+#[error("{0:?} is not a name of a repository")]
 pub struct BadRepositoryName(String);
 
 impl RepositoryName {
@@ -61,9 +61,9 @@ impl fmt::Display for RepositoryName {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(String);
 
-/// A text that is no tag.
+/// A text that is not a tag.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no tag")]
+#[error("{0:?} is not a tag")]
 pub struct BadTag(String);
 
 impl Tag {

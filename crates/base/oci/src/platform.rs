@@ -15,9 +15,9 @@ pub struct Platform {
     pub variant: Option<String>,
 }
 
-/// A text that is no platform.
+/// A text that is not a platform.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no platform such as linux/amd64")]
+#[error("{0:?} is not a platform such as linux/amd64")]
 pub struct BadPlatform(String);
 
 /// Returns this machine's architecture by the name that images use.

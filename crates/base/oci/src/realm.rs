@@ -13,7 +13,7 @@ const CLOUD_METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x2
 /// The reason for which a registry's token server is not asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRealm {
-    #[error("the registry names the token server {0:?}, which is no address")]
+    #[error("the registry names the token server {0:?}, which is not an address")]
     Unreadable(String),
     #[error("the registry is encrypted and names the token server {0}, which is not")]
     Unencrypted(String),

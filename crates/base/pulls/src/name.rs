@@ -1,6 +1,6 @@
 //! The name of an image as people know it.
 
-/// Characters of a digest that tell one image from another.
+/// Characters of a digest that are enough to distinguish images.
 const SHOWN_DIGEST: usize = 12;
 
 /// Returns `repository:tag` if the tag is known, else the reference with a short digest.

@@ -23,7 +23,7 @@ pub enum PullStage {
 #[serde(default)]
 pub struct PullProgress {
     pub stage: PullStage,
-    /// Number of layers; 0 as long as the registry has not said what the image is.
+    /// Number of layers; 0 until the registry has answered with the manifest.
     pub layers: u64,
     /// Bytes of all layers.
     pub bytes: u64,

@@ -24,7 +24,7 @@ pub struct PullReport {
     last: Option<PullProgress>,
     /// Numbers of the last report about fetching.
     fetching: PullProgress,
-    /// When everything was fetched.
+    /// Time from the start at which everything was fetched.
     fetched: Option<Duration>,
 }
 
@@ -42,7 +42,7 @@ impl PullReport {
         }
     }
 
-    /// Takes in the progress of a pull that began so long ago, and returns the line that is due.
+    /// Takes in the progress of a pull that began this long ago, and returns the line that is due.
     pub fn take(&mut self, elapsed: Duration, progress: PullProgress) -> Option<String> {
         match progress.stage {
             PullStage::Fetching => self.fetching = progress,
@@ -52,7 +52,7 @@ impl PullReport {
         if elapsed < self.next || self.lines >= MAX_LINES {
             return None;
         }
-        // A registry that takes its time has not said what the image is.
+        // A registry that takes its time has not sent the manifest yet.
         if progress.layers == 0 && (self.announced || elapsed < INTERVAL) {
             return None;
         }
@@ -68,7 +68,7 @@ impl PullReport {
         Some(self.line(elapsed, &progress))
     }
 
-    /// Returns the last line of a pull that took so long; none if nothing was pulled.
+    /// Returns the last line of a pull that took this long; none if nothing was pulled.
     pub fn end(self, elapsed: Duration) -> Option<String> {
         let last = self.last.filter(|last| last.layers > 0)?;
         let fetched = self.fetched.unwrap_or(elapsed);
@@ -133,7 +133,7 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-/// Returns the rate of so many bytes in so much time, as people read it.
+/// Returns the rate of a number of bytes in a time, as people read it.
 pub fn rate(bytes: u64, time: Duration) -> String {
     // Less than that says nothing about a rate.
     let time = time.as_secs_f64().max(0.001);

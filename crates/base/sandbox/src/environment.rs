@@ -1,4 +1,4 @@
-//! The part of the server's environment that a confined process is told.
+//! The part of the server's environment that a confined process gets.
 
 use std::{
     ffi::{OsStr, OsString},

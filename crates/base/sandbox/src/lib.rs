@@ -38,8 +38,8 @@ pub enum Reach {
     /// Programs, libraries and settings of the system, its own folder, and any server. It keeps no
     /// capability.
     System,
-    /// Its own folder alone, which becomes its root, and no server. A process of root keeps the
-    /// capabilities to write files of any owner in there, and to give them away.
+    /// The process reaches its own folder alone, which becomes its root, and no server. A process
+    /// of root keeps the capabilities to write files of any owner in there, and to give them away.
     Folder,
 }
 

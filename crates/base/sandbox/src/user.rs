@@ -1,5 +1,5 @@
-//! From root to a user who owns nothing. The capabilities go with it, for good, but for those that
-//! the reach keeps.
+//! Change from root to a user who owns nothing. The capabilities go with it, for good, but for
+//! those that the reach keeps.
 
 use std::{
     fs, io,
@@ -72,7 +72,7 @@ fn become_user(user: u32, reach: Reach) -> io::Result<()> {
 fn write_as_root() -> io::Result<()> {
     Capabilities::FILE_OWNERS_AND_IDS.hold_only()?;
     // SAFETY: these calls change ids of this process and touch no memory; there is one thread. The
-    // number that stands for no user changes nothing, and so tells what is set.
+    // number that stands for no user changes nothing, and so returns what is set.
     let set = unsafe {
         libc::setfsgid(0);
         libc::setfsuid(0);

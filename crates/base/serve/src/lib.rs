@@ -1,14 +1,14 @@
 //! Serves HTTP/1.1 on a listener, with or without TLS, until a shutdown.
 //!
 //! ```text
-//! listener ──▶ accept ──▶ a place (airside-limits) ──▶ TLS handshake ──▶ requests ──▶ the caller's function
+//! listener ─▶ accept ─▶ a place (airside-limits) ─▶ TLS handshake ─▶ requests ─▶ caller's function
 //! ```
 //!
-//! **Invariants:** a peer can keep only so many connections, and none of them for longer than the
-//! timeouts say without sending a request; a connection beyond the limit takes the place of the one
-//! that was silent longest, or is closed. After the shutdown no connection is accepted, and answers
-//! under way have [`ServeOptions::drain`] to end. A failure of one connection is logged at debug
-//! with its causes, and ends no other.
+//! **Invariants:** a peer can keep a limited number of connections, and none of them for longer
+//! than the timeouts say without sending a request; a connection beyond the limit takes the place
+//! of the one that was silent longest, or is closed. After the shutdown no connection is accepted,
+//! and answers under way have [`ServeOptions::drain`] to end. A failure of one connection is logged
+//! at debug with its causes, and ends no other.
 //!
 //! [`text`], [`json`] and [`oci_error`] are the answers that all of these servers share.
 //!

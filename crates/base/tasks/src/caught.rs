@@ -23,7 +23,7 @@ pub struct Panicked {
 }
 
 /// Starts a task whose panic is logged and counted under `name`, and ends nothing else. The handle
-/// tells the panic like any other task's.
+/// logs the panic like any other task's.
 #[track_caller]
 pub fn spawn<F>(name: &'static str, future: F) -> JoinHandle<F::Output>
 where

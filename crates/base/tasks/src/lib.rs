@@ -8,9 +8,9 @@
 //! |---|---|
 //! | [`spawn`] | ends the task |
 //! | [`named`] | ends the future; for `JoinSet` and `TaskTracker`, whose `spawn` takes it |
-//! | [`caught()`] | becomes an error that the caller handles, so that a build or a request ends with words |
+//! | [`caught()`] | becomes an error that the caller handles: the build or request ends in words |
 //! | [`blocking`] | becomes an error that the caller handles; for work that blocks its thread |
-//! | [`supervise()`] | starts the loop again; after three within a minute the program stops in order |
+//! | [`supervise()`] | starts the loop again; three within a minute stop the program in order |
 //! | [`restart`] | starts the loop again, however often |
 //!
 //! The test `tasks` of `airside-tidy` forbids other ways to start a task.

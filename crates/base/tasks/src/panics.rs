@@ -1,4 +1,4 @@
-//! The record of panics: how many, and what each said.
+//! The record of panics: their number, and the message of each.
 
 use std::{
     any::Any,
@@ -64,7 +64,7 @@ fn hook(info: &PanicHookInfo<'_>) {
     };
     // A program that ends at a panic catches none.
     if cfg!(panic = "unwind") && DEPTH.get() > 0 {
-        // The future that catches it has the name, and tells it.
+        // The future that catches it has the name, and logs it.
         return PLACE.set(place);
     }
     count(THREAD);

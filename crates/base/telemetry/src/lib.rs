@@ -1,4 +1,4 @@
-//! Numbers and spans that tell what a server does.
+//! Metrics and spans of what a server does.
 //!
 //! - [`metrics`]: counters and gauges, under the names that Concourse's dashboards know.
 //! - [`traces`]: spans, and their way to an OTLP collector.

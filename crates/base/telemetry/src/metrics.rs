@@ -217,7 +217,7 @@ impl Metrics {
         self.0.builds_running.inc();
     }
 
-    /// A build ended that [`Metrics::build_started`] was told of.
+    /// Counts the end of a build that [`Metrics::build_started`] counted.
     pub fn build_finished(
         &self,
         [team, pipeline, job]: [&str; 3],
@@ -250,7 +250,7 @@ impl Metrics {
         self.0.checks_running.inc();
     }
 
-    /// A check ended that [`Metrics::check_started`] was told of.
+    /// Counts the end of a check that [`Metrics::check_started`] counted.
     pub fn check_ended(&self, status: BuildStatus) {
         let inner = &self.0;
         inner.checks_running.dec();

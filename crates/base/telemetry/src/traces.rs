@@ -1,7 +1,7 @@
 //! Spans, and their way to an OTLP collector.
 //!
 //! ```text
-//! span!("build", …) ─ tracing ─▶ Layer ─ queue ─▶ a thread of its own ─ OTLP over HTTP ─▶ collector
+//! span!("build", …) ─ tracing ─▶ Layer ─ queue ─▶ own thread ─ OTLP over HTTP ─▶ collector
 //! ```
 //!
 //! Spans have a target of their own, [`TARGET`]: they never show in the server's log, and without a
@@ -55,7 +55,7 @@ pub struct Collector {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("`{0}` is no address of a collector; it is written `http://host:4318`")]
+    #[error("`{0}` is not an address of a collector; it is written `http://host:4318`")]
     Endpoint(String),
     #[error("cannot export traces: {0}")]
     Exporter(#[from] opentelemetry_otlp::ExporterBuildError),

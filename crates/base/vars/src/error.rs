@@ -1,4 +1,4 @@
-//! Why a variable cannot be filled in.
+//! The reasons why a variable cannot be filled in.
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {

@@ -1,4 +1,4 @@
-//! Instance variables: what tells pipelines of one name apart.
+//! Instance variables: the variables that distinguish pipelines of one name.
 //!
 //! In URLs each leaf is a parameter of its own, `vars.<path>=<json>`, or one parameter
 //! `vars=<json>` holds them all; with both, the single ones are laid over the whole. To people they
@@ -18,8 +18,8 @@ const DEEPEST: usize = 64;
 pub struct InstanceVars(pub Map<String, Value>);
 
 impl InstanceVars {
-    /// From a URL's decoded parameters, whatever else is among them. `None` if they name no
-    /// instance. Of parameters that occur twice the first counts.
+    /// Reads an instance from a URL's decoded parameters, whatever else is among them. `None` if
+    /// they name no instance. Of parameters that occur twice the first counts.
     pub fn from_query<'a>(
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Option<Self>, Error> {

@@ -22,8 +22,8 @@ pub use lines::TooMuch;
 /// Text that replaces a secret.
 pub const REDACTED: &str = "((redacted))";
 
-/// With fewer bytes of secrets than this, adding one more and looking for all of them in a piece of
-/// output is quick enough for a thread that others wait for.
+/// Bytes of secrets below which adding one more and looking for all of them in a piece of output is
+/// quick enough for a thread that others wait for.
 const FEW: usize = 64 * 1024;
 
 /// The secrets that a build has come to know; clones share them.
@@ -33,7 +33,8 @@ const FEW: usize = 64 * 1024;
 #[derive(Clone, Default)]
 pub struct Secrets {
     known: Arc<RwLock<Arc<KnownSecrets>>>,
-    /// Held while something is added, so that nothing gets lost and output goes on meanwhile.
+    /// Lock that is held while something is added, so that nothing gets lost and output goes on
+    /// meanwhile.
     adding: Arc<Mutex<()>>,
 }
 
@@ -46,8 +47,9 @@ impl fmt::Debug for Secrets {
 
 impl Secrets {
     /// Adds every text in the value. As each line of a secret may be printed by itself, each counts
-    /// by itself, without the spaces around it; a single character is no secret. If the value, or
-    /// all values together, are too large, nothing is added: the value must not get into the build.
+    /// by itself, without the spaces around it; a single character is not a secret. If the value,
+    /// or all values together, are too large, nothing is added: the value must not get into the
+    /// build.
     pub fn add(&self, value: &Value) -> Result<(), TooMuch> {
         let lines = lines::of(value)?;
         let _turn = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,12 +60,12 @@ impl Secrets {
         Ok(())
     }
 
-    /// Tells whether adding the value takes so little that any thread may do it.
+    /// Returns true if adding the value is quick enough for any thread.
     pub fn is_quick_to_add(&self, value: &Value) -> bool {
         lines::text_bytes(value) + self.known().bytes() <= FEW
     }
 
-    /// Tells whether there are so few secrets that any thread may look for them in a piece of
+    /// Returns true if there are so few secrets that any thread may look for them in a piece of
     /// output.
     pub fn are_few(&self) -> bool {
         self.known().bytes() <= FEW
@@ -125,7 +127,7 @@ fn joined<'b>(shown: Cow<'b, [u8]>, rest: &'b [u8]) -> Cow<'b, [u8]> {
     }
 }
 
-/// Tells if more of a text may come.
+/// True if more of a text may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Open,

@@ -11,7 +11,8 @@ pub(crate) enum Piece<'a> {
     Var(&'a str),
 }
 
-/// Cuts a text into pieces. `$((1 + 2))` of a shell script is no variable: spaces are not allowed.
+/// Cuts a text into pieces. `$((1 + 2))` of a shell script is not a variable: spaces are not
+/// allowed.
 pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut taken = 0;

@@ -84,7 +84,7 @@ fn hostile_secrets_take_no_longer_to_find() {
     }
 }
 
-/// Words that end in many other words are no burden.
+/// Words that end in many other words are not a burden.
 #[test]
 fn hostile_secrets_within_secrets_are_found() {
     let secrets = Secrets::default();

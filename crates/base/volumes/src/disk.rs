@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::Path};
 
-/// A disk as the server may use it: what is set aside for others is no part of it.
+/// A disk as the server may use it: what is set aside for others is not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disk {
     pub total: u64,
@@ -55,7 +55,7 @@ impl fmt::Display for Percent {
     }
 }
 
-/// When room is made: above `high`, until no more than `low` is used.
+/// Fill levels of a disk: room is made above `high`, until no more than `low` is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watermarks {
     pub high: Percent,

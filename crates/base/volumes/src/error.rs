@@ -18,7 +18,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    #[error("{id:?} is no volume id: letters, digits, '-', '_' and '.' only")]
+    #[error("{id:?} is not a volume id: letters, digits, '-', '_' and '.' only")]
     BadId { id: VolumeId },
     #[error("there is no volume {id}")]
     Missing { id: VolumeId },

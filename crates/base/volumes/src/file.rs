@@ -8,8 +8,8 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use crate::{Error, Volumes};
 
 impl Volumes {
-    /// Reads the contents of one file; `None` if it is not there, or is no file. Links are followed
-    /// within the volume and never out of it: the step that made the tree is not trusted.
+    /// Reads the contents of one file; `None` if it is not there, or is not a file. Links are
+    /// followed within the volume and never out of it: the step that made the tree is not trusted.
     pub fn read_file(
         &self,
         id: &VolumeId,

@@ -213,8 +213,8 @@ impl Volumes {
         }
     }
 
-    /// Removes a tree that is no volume any more. What is being received goes first, as long as the
-    /// disk has room for it.
+    /// Removes a tree that is not a volume any more. What is being received goes first, as long as
+    /// the disk has room for it.
     fn remove_tree(&self, away: &Path) -> io::Result<()> {
         let mut pace = Pace::begin();
         airside_archive::remove_counted(away, &mut || pace.note_removed(|| self.other_work()))

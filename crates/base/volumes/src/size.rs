@@ -73,6 +73,9 @@ mod tests {
         }
         let size = of(root.path()).unwrap();
         assert!((100_000..100_000_000).contains(&size), "{size}");
-        assert!(of(&root.path().join("link")).is_err(), "a link is no tree");
+        assert!(
+            of(&root.path().join("link")).is_err(),
+            "a link is not a tree"
+        );
     }
 }

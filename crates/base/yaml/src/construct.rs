@@ -1,4 +1,5 @@
-//! From the document as written to values: follows aliases, applies merge keys, resolves scalars.
+//! Construction of values from the document as written: follows aliases, applies merge keys,
+//! resolves scalars.
 
 use std::collections::{HashMap, HashSet};
 
@@ -228,7 +229,7 @@ impl<'a> Constructor<'a> {
     }
 }
 
-/// From 99 % up to 400,000 nodes, falling in a line to 10 % at 4,000,000.
+/// Returns 99 % up to 400,000 nodes, then less in a straight line down to 10 % at 4,000,000.
 fn allowed_share(built: u64) -> f64 {
     const LOW: f64 = 400_000.0;
     const HIGH: f64 = 4_000_000.0;

@@ -127,7 +127,7 @@ impl Composer<'_> {
                 anchor,
             } => self.add(Kind::Scalar { text, style, tag }, span, anchor),
             Event::Alias { anchor } => {
-                // The parser names only anchors that it has told of before.
+                // The parser names only anchors that it has reported before.
                 let target = *self
                     .anchors
                     .get(&anchor)

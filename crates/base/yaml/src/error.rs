@@ -1,4 +1,4 @@
-//! Why a text is not a document, and where.
+//! The error of a text that is not a document, and where it is.
 
 use crate::{MAX_DEPTH, Position};
 

@@ -34,7 +34,7 @@ pub(crate) enum Event {
 pub(crate) enum Style {
     Plain,
     Quoted,
-    /// After `|` or `>`.
+    /// A text after `|` or `>`.
     Block,
 }
 
@@ -197,7 +197,8 @@ fn convert(parsed: Parsed<'_>) -> Option<Event> {
         },
         Parsed::MappingEnd => Event::MapEnd,
         Parsed::DocumentEnd | Parsed::StreamEnd => Event::End,
-        // Starts of streams and documents, comments and whatever the parser learns to tell later.
+        // Starts of streams and documents, comments and whatever the parser reports in later
+        // versions.
         _ => return None,
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! The parser refuses those; Concourse's reader does not mind where their lines begin, as spaces
 //! there mean nothing. So such lines get spaces before them, the text is parsed again, and places
-//! are told as they are in the text as written.
+//! are those of the text as written.
 
 use std::borrow::Cow;
 

@@ -3,11 +3,11 @@
 /// A place in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// From 1.
+    /// Line, counted from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Column, counted from 1 in characters.
     pub column: usize,
-    /// From 0, in bytes.
+    /// Offset, counted from 0 in bytes.
     pub offset: usize,
 }
 
@@ -37,12 +37,12 @@ pub enum Value {
     Null,
     Bool(bool),
     Int(i64),
-    /// Only what an [`Value::Int`] cannot hold.
+    /// An integer that [`Value::Int`] cannot hold.
     UInt(u64),
     Float(f64),
     String(String),
     Seq(Vec<Node>),
-    /// In the order of the text; no key occurs twice.
+    /// Pairs in the order of the text; no key occurs twice.
     Map(Vec<(Key, Node)>),
 }
 

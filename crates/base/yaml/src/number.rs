@@ -2,7 +2,7 @@
 
 use crate::Value;
 
-/// `None` if the text is no number.
+/// `None` if the text is not a number.
 pub(crate) fn parse(text: &str) -> Option<Value> {
     match text.as_bytes().first()? {
         b'.' => finite(text).map(Value::Float),
@@ -83,7 +83,8 @@ fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// A float where a string is wanted: the fewest digits that tell it from other 32-bit floats.
+/// A float where a string is wanted: the fewest digits that distinguish it from other 32-bit
+/// floats.
 pub(crate) fn short_text(value: f64) -> String {
     let value = value as f32;
     if value.is_nan() {

@@ -34,11 +34,12 @@ pub(crate) struct Options {
     #[arg(long)]
     stopped: bool,
 
-    /// Also remove the cache of `airside run`, but what a run uses at the moment
+    /// Also remove the cache of `airside run`, except what a running `airside run` uses
     #[arg(long)]
     cache: bool,
 
-    /// Directory of that cache [default: as of `airside run`; or the variable AIRSIDE_CACHE_DIR]
+    /// Directory of the cache of `airside run` [default: that of `airside run`; or the variable
+    /// AIRSIDE_CACHE_DIR]
     #[arg(long, value_name = "DIR", env = "AIRSIDE_CACHE_DIR", hide_env = true)]
     cache_dir: Option<PathBuf>,
 }

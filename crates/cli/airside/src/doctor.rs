@@ -16,7 +16,7 @@ Examples:
   # Show what this machine has, and what it lacks
   airside doctor
 
-  # Ask for a data directory elsewhere, whose file system matters
+  # Examine another data directory, since some requirements depend on its file system
   airside doctor --data /var/lib/airside";
 
 pub(crate) const EXIT_STATUS: &str = "\
@@ -95,7 +95,7 @@ fn table(found: &[Means]) -> String {
             ["MISSING", means.name, means.purpose, text].map(str::to_owned)
         }
     };
-    let head = ["STATUS", "MEANS", "FOR", "FOUND, OR HOW TO GET IT"].map(str::to_owned);
+    let head = ["STATUS", "REQUIREMENT", "FOR", "FOUND, OR HOW TO GET IT"].map(str::to_owned);
     let rows: Vec<[String; 4]> = std::iter::once(head).chain(found.iter().map(row)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths = [0, 1, 2].map(|column| width(column).unwrap_or_default());
@@ -123,10 +123,10 @@ mod tests {
             means("shim", MeansState::Missing("build it".to_owned())),
         ];
         insta::assert_snapshot!(table(&found), @"
-        STATUS   MEANS   FOR    FOUND, OR HOW TO GET IT
-        ok       rights  steps  root
-        lacking  nft     steps  install nftables
-        MISSING  shim    steps  build it
+        STATUS   REQUIREMENT  FOR    FOUND, OR HOW TO GET IT
+        ok       rights       steps  root
+        lacking  nft          steps  install nftables
+        MISSING  shim         steps  build it
         ");
     }
 

@@ -35,8 +35,8 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// Replaces the beginning of an error of clap's, with or without colours. A text that is no error
-/// (the help for a command without its subcommand) stays as it is.
+/// Replaces the beginning of an error of clap's, with or without colours. A text that is not an
+/// error (the help for a command without its subcommand) stays as it is.
 fn begin_alike(text: &str) -> String {
     match text.split_once(OF_CLAP) {
         Some((style, rest)) if style.is_empty() || style.starts_with('\x1b') => {

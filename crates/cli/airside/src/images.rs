@@ -15,16 +15,16 @@ pub(crate) enum Images {
     /// Print the manifests of the image system, for `kubectl apply`
     #[command(after_long_help = install::EXAMPLES)]
     Install(Box<install::Options>),
-    /// Run the operator: resolves tags, grants pulls and reports the status of ImageSets
+    /// Run the operator, which resolves tags and grants pulls
     #[command(after_long_help = operator::EXAMPLES)]
     Operator(operator::Options),
     /// Show which images are on which nodes, and which are on their way
     #[command(after_long_help = status::EXAMPLES)]
     Status(status::Options),
-    /// Print the manifests of the node agent alone, without the other parts
+    /// Print the manifests of the node agent alone
     #[command(after_long_help = node_agent::EXAMPLES)]
     NodeAgent(node_agent::Options),
-    /// Run the admission webhook, which places pods on nodes that have their images
+    /// Run the webhook that places pods on nodes with their images
     #[command(after_long_help = admission::EXAMPLES)]
     Admission(Box<admission::Options>),
     /// Run a mirror of registries, which fetches each image once

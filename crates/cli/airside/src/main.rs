@@ -4,6 +4,7 @@ mod clean;
 mod completion;
 mod doctor;
 mod errors;
+mod headings;
 mod images;
 mod k8s;
 mod man;
@@ -23,6 +24,7 @@ use airside_app::{
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use errors::{report, report_usage};
+use headings::with_headings;
 
 const UP_EXAMPLES: &str = "\
 Examples:
@@ -63,14 +65,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a server and a worker on this machine; keys and a password are generated
+    /// Run a server and a worker on this machine, with generated keys
     ///
-    /// The first start makes what was not given (the encryption key, a password for the user
-    /// `admin`, the database) in the data directory, and prints how to log in. Steps run in
-    /// containers on this machine, and in clusters if --targets lists some.
+    /// The first start creates an encryption key, a password for the user `admin` and the database
+    /// in the data directory, unless you provide them, and prints how to log in. Steps run in
+    /// containers on this machine, and in the clusters of --targets.
     #[command(after_long_help = UP_EXAMPLES)]
     Up(Box<ServerOptions>),
-    /// Run a server for production, with keys and users that you provide and workers elsewhere
+    /// Run a server for production, with keys, users and workers of yours
     ///
     /// Unlike `airside up` it generates nothing: --encryption-key-file is required, and a way to
     /// log in (--user-file, --user, or an identity provider with an owner of team main). Steps run
@@ -87,7 +89,7 @@ enum Command {
         after_long_help = format!("{}\n\n{}", run::EXAMPLES, run::EXIT_STATUS)
     )]
     Run(Box<run::Options>),
-    /// Run an agent, which makes this machine a worker of a server elsewhere
+    /// Run an agent, which makes this machine a worker of a server
     ///
     /// The agent only dials out, to the server's hub (its --hub-listen); nothing needs to reach
     /// this machine. Its steps run in containers and have the requirements of `airside up`: root,
@@ -95,7 +97,7 @@ enum Command {
     /// them again when it starts. See docs/agents.md.
     #[command(after_long_help = agent::EXAMPLES)]
     Agent(Box<agent::Options>),
-    /// Manage the workers of a server, and the tokens with which machines join it
+    /// Manage the workers of a server, and the tokens that they join with
     ///
     /// Uses the login that `fly -t NAME login` saved.
     #[command(after_long_help = worker::EXAMPLES)]
@@ -115,11 +117,11 @@ enum Command {
     K8s(k8s::K8s),
     /// Keep chosen images on the nodes of a cluster (ImageSets)
     ///
-    /// The image system works without a server. `airside images install` prints all of it; the
-    /// other commands are what its pods run, and `status`. See docs/images.md.
+    /// The image system works without a server. `airside images install` prints all of its
+    /// manifests, `airside images status` shows what it does. See docs/images.md.
     #[command(subcommand)]
     Images(images::Images),
-    /// Run the node agent: keep images on a node of a cluster, mirror and proxy registries
+    /// Run the node agent, which keeps images on a node of a cluster
     ///
     /// The agent has three parts, which run together: with --images it keeps the images of
     /// ImageSets on the node, with --mirror-registry it gives containerd a mirror of registries,
@@ -131,13 +133,13 @@ enum Command {
     /// After `kill -9` of a server or of `airside run`, containers, control groups, network rules
     /// and temporary directories may be left. Each start of `airside up`, `airside run` and
     /// `airside agent` removes what no installation owns any more; this command does it by hand and
-    /// lists what it removed. It touches nothing of a running server.
+    /// lists what it removed. Running servers are not affected.
     #[command(after_long_help = clean::EXAMPLES)]
     Clean(clean::Options),
     /// Show what this machine has and lacks to run steps
     ///
-    /// Prints a table of the means that local steps use, with their purpose, and for each that is
-    /// not there how to get it. It changes nothing.
+    /// Prints each requirement of local steps, and how to meet what is missing. Changes nothing on
+    /// this machine.
     #[command(
         after_help = doctor::EXIT_STATUS,
         after_long_help = format!("{}\n\n{}", doctor::EXAMPLES, doctor::EXIT_STATUS)
@@ -145,7 +147,7 @@ enum Command {
     Doctor(doctor::Options),
     /// Print a shell completion script
     Completion(completion::Options),
-    /// Print the manual page, or write those of all commands to a directory
+    /// Print the manual page, or write the pages of all commands
     #[command(after_long_help = man::EXAMPLES)]
     Man(man::Options),
     /// Print the version, and the commit that it was built from
@@ -172,8 +174,14 @@ fn run_part() -> Option<ExitCode> {
     }
 }
 
+/// Returns the command with headings above its subcommands.
+fn command() -> clap::Command {
+    with_headings(Arguments::command(), headings::TOP)
+        .mut_subcommand("images", |images| with_headings(images, headings::IMAGES))
+}
+
 fn run_command() -> ExitCode {
-    let read = settings::read::<Arguments>(Arguments::command(), std::env::args_os().collect());
+    let read = settings::read::<Arguments>(command(), std::env::args_os().collect());
     let settings::Read {
         arguments,
         settings,
@@ -199,12 +207,9 @@ fn run_command() -> ExitCode {
         Command::Doctor(options) => {
             doctor::run(&options).unwrap_or_else(|error| report(Err(error)))
         }
-        Command::Man(options) => report(man::run(
-            &options,
-            settings::with_variables(Arguments::command()),
-        )),
+        Command::Man(options) => report(man::run(&options, settings::as_shown(command()))),
         Command::Version => report(version::run()),
-        Command::Completion(options) => report(completion::run(&options, Arguments::command())),
+        Command::Completion(options) => report(completion::run(&options, command())),
     }
 }
 

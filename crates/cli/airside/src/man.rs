@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn command() -> Command {
-        airside_app::settings::with_variables(crate::Arguments::command())
+        airside_app::settings::as_shown(crate::Arguments::command())
     }
 
     #[test]

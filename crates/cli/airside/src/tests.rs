@@ -14,8 +14,14 @@ use airside_app::settings::{self, Origin, Setting};
 
 use crate::Arguments;
 
+/// Returns the command as its arguments are parsed.
 fn command() -> clap::Command {
-    settings::with_variables(Arguments::command())
+    settings::with_variables(crate::command())
+}
+
+/// Returns the command as its help is shown.
+fn shown() -> clap::Command {
+    settings::as_shown(crate::command())
 }
 
 fn all() -> Vec<Arg> {
@@ -30,6 +36,7 @@ fn all() -> Vec<Arg> {
 #[test]
 fn clap_finds_nothing_wrong() {
     command().debug_assert();
+    shown().debug_assert();
 }
 
 #[test]
@@ -221,4 +228,29 @@ fn all_that_is_wrong_is_told_at_once() {
     let (_folder, path) = file("lisen: x\nlisten: here\ndatas: x\n");
     let error = read(&["--config", &path]).map(|_| ()).unwrap_err();
     assert_eq!(error.lines().count(), 3, "{error}");
+}
+
+#[test]
+fn flags_are_shown_without_the_values_that_they_take() {
+    let help = read(&["--help"]).map(|_| ()).unwrap_err();
+    assert!(help.contains("--local-host-access\n"), "{help}");
+    let settings = read(&["--local-host-access", "--local-host-access=false"]).unwrap();
+    assert_eq!(settings["local-host-access"].values, ["false"]);
+    let help = read(&["--local-host-access=false", "--help"]).map(|_| ());
+    assert!(help.unwrap_err().contains("Usage: airside web"));
+}
+
+#[test]
+fn a_setting_is_known_by_its_earlier_name() {
+    let settings = read(&["--keep-most=7"]).unwrap();
+    assert_eq!(settings["max-kept-containers"].values, ["7"]);
+    let (_folder, path) = file("keep-most: 8\n");
+    let settings = read(&["--config", &path]).unwrap();
+    assert_eq!(settings["max-kept-containers"].values, ["8"]);
+    let (_folder, path) = file("keep-most: 8\nmax-kept-containers: 9\n");
+    let error = read(&["--config", &path]).map(|_| ()).unwrap_err();
+    assert!(
+        error.contains(":2:1: `max-kept-containers` is set twice"),
+        "{error}"
+    );
 }

@@ -2,7 +2,7 @@
 
 use airside_app::printing::print;
 
-/// Commit of the build; empty if the sources were no clone.
+/// Commit of the build; empty if the sources were not a clone.
 const COMMIT: &str = env!("AIRSIDE_COMMIT");
 
 /// Returns the version without the program's name, as clap shows it.

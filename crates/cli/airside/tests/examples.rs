@@ -3,7 +3,7 @@
 //!
 //! A block of YAML is judged by its keys: one with `jobs` is a pipeline, one with `platform` a task
 //! file. One with other sections of a pipeline gets a job that uses its resources. Settings,
-//! targets and objects of Kubernetes are left alone. A part of any of these is no example by
+//! targets and objects of Kubernetes are left alone. A part of any of these is not an example by
 //! itself, and its fence says so: `yaml fragment`.
 
 #![allow(
@@ -203,7 +203,7 @@ fn blocks_are_found_by_their_fences_and_margins() {
         "    - a",
         "",
         "text",
-        "    jobs: no, as this is no block",
+        "    jobs: no, as this is not a block",
     ];
     let page = page.join("\n");
     let found = blocks(&page);

@@ -51,7 +51,7 @@ fn example(name: &str) -> &'static str {
         "registry-mirror" => "docker.io=mirror.example.com:5000",
         "local-network" => "machine",
         "local-network-pool" => "10.99.0.0/16",
-        "local-processes" | "keep-most" => "99",
+        "local-processes" | "max-kept-containers" => "99",
         "keep-failed"
         | "keep-one-off"
         | "intercept-idle-timeout"

@@ -117,7 +117,7 @@ fn web_says_where_it_serves_and_how_much_is_up_to_the_level() {
         "{}",
         server.log()
     );
-    // There is nothing to read again, and that is no reason to end.
+    // There is nothing to read again, and that is not a reason to end.
     server.signal(Signal::HUP);
     let answer = server.get("/api/v1/info", "");
     assert!(answer.starts_with("HTTP/1.0 200"), "{answer}");
@@ -137,7 +137,8 @@ fn up_makes_what_it_needs_and_prints_how_to_log_in() {
     let mut server = start();
     let file = home.path().join("airside-data/password");
     let password = std::fs::read_to_string(&file).unwrap();
-    // Standard error is no terminal, so it may be the log of a service: the password is not in it.
+    // Standard error is not a terminal, so it may be the log of a service: the password is not in
+    // it.
     let line = format!(
         "fly -t airside login -c {} -u admin -p \"$(cat '{}')\"",
         server.url,

@@ -22,7 +22,7 @@ impl Events {
         Self(Recorder::new(client, reporter))
     }
 
-    /// Nothing depends on it: where it cannot be told, it is not.
+    /// Writes an event. Nothing depends on it: where it cannot be written, it is left out.
     pub(crate) async fn tell(&self, about: &ObjectReference, reason: &str, note: String) {
         let event = Event {
             type_: EventType::Normal,

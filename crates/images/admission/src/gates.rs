@@ -29,7 +29,7 @@ use crate::{
     watch::{ViewReceiver, patient, until},
 };
 
-/// After an API server that did not take a patch.
+/// Pause after an API server did not take a patch.
 const AGAIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn keep(client: Client, seen: ViewReceiver, shutdown: CancellationToken) {

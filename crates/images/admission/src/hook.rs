@@ -23,7 +23,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use crate::{NAME, watch::until};
 
-/// After an API server that could not be told.
+/// Pause after the configuration could not be written to the API server.
 const AGAIN: Duration = Duration::from_secs(15);
 
 /// Keeps the configuration current until the shutdown.

@@ -25,7 +25,7 @@ use crate::{
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    #[error("this is no AdmissionReview")]
+    #[error("this is not an AdmissionReview")]
     NotAReview(#[source] serde_json::Error),
     #[error("the object cannot be read as a {kind}")]
     Object {

@@ -15,7 +15,7 @@ pub struct Rewrite {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is no registry's host; give one such as registry.example.com:5000")]
+#[error("{0:?} is not a registry's host; give one such as registry.example.com:5000")]
 pub struct BadHost(String);
 
 impl FromStr for Rewrite {

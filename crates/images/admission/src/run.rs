@@ -1,4 +1,4 @@
-//! All of it together, until it is told to stop.
+//! Runs all parts together until the shutdown.
 
 use std::{sync::Arc, time::Duration};
 

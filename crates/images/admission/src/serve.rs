@@ -85,7 +85,7 @@ impl Door {
                     error = %chain(&error),
                     "admission review not understood"
                 );
-                text(StatusCode::BAD_REQUEST, "that is no AdmissionReview\n")
+                text(StatusCode::BAD_REQUEST, "that is not an AdmissionReview\n")
             }
         }
     }

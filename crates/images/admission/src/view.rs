@@ -13,7 +13,7 @@ use airside_image_rules::{
 };
 use airside_oci::Reference;
 
-/// On how many nodes an image is, by its label.
+/// Number of nodes that have an image, by the image's label.
 pub(crate) type Counts = BTreeMap<String, u32>;
 
 #[derive(Clone, Debug, Default)]

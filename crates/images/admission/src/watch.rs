@@ -129,7 +129,7 @@ pub(crate) async fn until(due: Option<Instant>) {
     }
 }
 
-/// A watch that is told of and tried again when it fails.
+/// A watch that is logged and tried again when it fails.
 pub(crate) fn patient<K>(
     stream: impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static,
     what: &'static str,

@@ -34,7 +34,7 @@ use crate::{
     watch::{ViewReceiver, patient},
 };
 
-/// Between two passes, so that what comes together is looked at together.
+/// Pause between two passes, so that changes that come together are handled together.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Namespace of the cluster's own pods, which are left alone.
 const NEVER: &str = "kube-system";

@@ -20,7 +20,7 @@ use crate::{
 /// Interval of reads of the Secret, which another replica may have changed. It is well below the
 /// time that a new authority has to settle.
 const LOOK: Duration = Duration::from_secs(10 * 60);
-/// After a look that failed.
+/// Pause after a look that failed.
 const AGAIN: Duration = Duration::from_secs(15);
 /// Replicas that start together write together; each time one of them gets through.
 const TRIES: u32 = 20;

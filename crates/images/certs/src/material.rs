@@ -29,7 +29,7 @@ pub enum BadMaterial {
     Absent(&'static str),
     #[error("its {0} is not text")]
     NotText(&'static str),
-    #[error("its {0} is no certificate in PEM")]
+    #[error("its {0} is not a certificate in PEM")]
     NoCertificate(&'static str),
     #[error("its {key} is not the key of the first certificate in {certificate}")]
     OtherKey {
@@ -130,7 +130,7 @@ fn is_pair(key: &str, certificate: &str) -> bool {
     }
 }
 
-/// `None` for what is no certificate.
+/// `None` for what is not a certificate.
 pub(crate) fn facts(pem: &str) -> Option<Facts> {
     let der = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
     let (_, found) = parse_x509_certificate(&der).ok()?;

@@ -47,7 +47,7 @@ pub struct Renewal {
     pub material: Material,
     /// True if the material changed and must be written.
     pub is_new: bool,
-    /// When to look again.
+    /// Time of the next look.
     pub next: Timestamp,
 }
 
@@ -100,7 +100,8 @@ fn first(
     Ok(material)
 }
 
-/// Without authorities that have ended; nothing if the one that signs is among them.
+/// Returns the material without authorities that have ended; nothing if the one that signs is among
+/// them.
 fn without_old(kept: &Material, now: Timestamp) -> Option<Material> {
     let is_live = |pem: &String| facts(pem).is_some_and(|facts| facts.until > now);
     let newest = kept.authorities.first().filter(|pem| is_live(pem))?;

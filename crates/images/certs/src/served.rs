@@ -43,7 +43,7 @@ impl Served {
         })
     }
 
-    /// From now on; connections that are there stay.
+    /// Serves new connections with this material; connections that are there stay.
     pub fn replace(&self, material: &Material) -> Result<(), BadKey> {
         let certified = certified(material, &self.current.provider)?;
         *self.current.certified.write() = Arc::new(certified);

@@ -66,7 +66,8 @@ impl Containerd {
         Ok(listed.images)
     }
 
-    /// Also those that have ended: the kubelet starts them again from the same image.
+    /// Lists all containers, also those that have ended: the kubelet starts them again from the
+    /// same image.
     pub async fn containers(&self) -> Result<Vec<Container>, ContainerdError> {
         let request = wire::ListRequest::default();
         let listed: wire::Containers = self
@@ -76,7 +77,8 @@ impl Containerd {
         Ok(listed.containers)
     }
 
-    /// The id of what was pulled. It takes as long as it takes: nothing is heard before the end.
+    /// The id of what was pulled. It takes as long as it takes: containerd reports nothing before
+    /// the end.
     pub async fn pull(
         &self,
         image: &str,

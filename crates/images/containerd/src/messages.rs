@@ -27,7 +27,7 @@ pub struct RuntimeImages {
     pub images: Vec<RuntimeImage>,
 }
 
-/// An image as the kubelet is told of it.
+/// An image as the kubelet gets it.
 #[derive(Clone, PartialEq, Message)]
 pub struct RuntimeImage {
     #[prost(string, tag = "1")]
@@ -131,7 +131,7 @@ pub struct NamedImages {
     pub images: Vec<NamedImage>,
 }
 
-/// To get or to delete.
+/// A request to get or to delete by name.
 #[derive(Clone, PartialEq, Message)]
 pub struct OneName {
     #[prost(string, tag = "1")]

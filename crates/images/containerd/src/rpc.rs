@@ -35,12 +35,12 @@ pub enum ContainerdError {
     NoSocket(PathBuf),
     #[error("{} cannot be the path of a socket", .0.display())]
     BadSocket(PathBuf),
-    /// Nothing is known about what was asked for: it may have happened.
+    /// The connection failed. Nothing is known about what was asked for: it may have happened.
     #[error("the container runtime went away: {0}")]
     Away(String),
     #[error("{0}")]
     NotFound(String),
-    /// In the runtime's words.
+    /// The runtime refused, in its words.
     #[error("{0}")]
     Refused(String),
 }
@@ -145,8 +145,8 @@ fn at(path: &str) -> Result<PathAndQuery, ContainerdError> {
     PathAndQuery::try_from(path).map_err(|error| ContainerdError::Refused(error.to_string()))
 }
 
-/// Tells a failed connection from a refusal of the runtime: after the former nothing is known, and
-/// only the latter is an answer.
+/// Distinguishes a failed connection from a refusal of the runtime: after the former nothing is
+/// known, and only the latter is an answer.
 fn failed(status: &Status) -> ContainerdError {
     if let Some(source) = status.source() {
         return ContainerdError::Away(chain(source));

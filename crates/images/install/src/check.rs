@@ -11,7 +11,7 @@ pub enum InstallError {
     Name(String),
     #[error("{0:?} cannot be the name of an image")]
     Image(String),
-    #[error("{0:?} is no absolute path of letters, digits and `._-`")]
+    #[error("{0:?} is not an absolute path of letters, digits and `._-`")]
     Path(String),
     #[error("{0:?} cannot be a part of an argument: letters, digits and `:/._-` can")]
     Argument(String),
@@ -21,7 +21,7 @@ pub enum InstallError {
     NoRegistry,
     #[error("a mirror keeps images in a claim or in a bucket, not in both")]
     ClaimAndBucket,
-    #[error("the policy that places pods is no Kubernetes object")]
+    #[error("the policy that places pods is not a Kubernetes object")]
     Policy(#[from] serde_saphyr::Error),
 }
 

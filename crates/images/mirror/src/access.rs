@@ -52,11 +52,11 @@ impl Caller {
 /// Answer of a registry about one thing and one caller.
 #[derive(Debug)]
 pub enum AccessAnswer {
-    /// It is there, with these headers.
+    /// The registry has it, with these headers.
     Yes(HeaderMap),
     /// The answer for the caller: it asks for a login, forbids it, or has no such thing.
     No(StatusCode, HeaderMap),
-    /// It cannot be asked, or does not know at present.
+    /// The registry cannot be asked, or does not know at present.
     Away(Option<StatusCode>, String),
 }
 
@@ -78,12 +78,12 @@ impl Access {
         &self.upstream
     }
 
-    /// Returns true if the registry said yes lately, to the caller or to callers without a login.
+    /// Returns true if the registry allowed it lately, to the caller or to callers without a login.
     pub fn is_fresh(&self, repository: &Repository, caller: &Caller) -> bool {
         self.said_within(repository, caller, FRESH)
     }
 
-    /// It said so once; good enough while it is away.
+    /// Returns true if the registry allowed it once, which is good enough while it is away.
     pub fn is_stale(&self, repository: &Repository, caller: &Caller) -> bool {
         self.said_within(repository, caller, STALE)
     }
@@ -167,7 +167,7 @@ impl AccessAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Likeness {
     Same,
-    /// It is something else, such as a page where people log in.
+    /// The answer is something else, such as a page where people log in.
     Other,
     Unsaid,
 }

@@ -17,7 +17,7 @@ use crate::{AskedThing, Caller, Mirror, What, serve::Request};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ahead {
     pub image: Reference,
-    /// Such as linux/amd64; all that there are if nothing is said.
+    /// Platforms such as linux/amd64; all platforms if none is given.
     pub platforms: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ impl Mirror {
             .iter()
             .filter_map(|text| text.parse().ok())
             .collect();
-        // Platforms of which none can be read are not the same as none at all.
+        // A list of platforms that cannot be read is not an empty list.
         let is_any = ahead.platforms.is_empty();
         let mut seen = HashSet::new();
         let mut images = vec![(first, 0)];

@@ -13,7 +13,7 @@ use crate::storage::Pieces;
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 pub type MirrorAnswer = Response<Body>;
 
-/// Said where the registry could not be asked and what is kept was served.
+/// Header of an answer from what is kept, since the registry could not be asked.
 const STALE: HeaderName = HeaderName::from_static("airside-stale");
 const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 
@@ -61,7 +61,7 @@ pub(crate) struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// Without a body for those who only ask.
+    /// Returns the answer with this body, or without one for a `HEAD` request.
     pub(crate) fn with(&self, pieces: Option<Pieces>) -> MirrorAnswer {
         let mut answer = empty(match self.part {
             Some(_) => StatusCode::PARTIAL_CONTENT,

@@ -19,7 +19,7 @@ pub enum What {
     Blob(Digest),
 }
 
-/// Why a path names nothing.
+/// The reason why a path names nothing.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAsked {
     #[error("a mirror serves manifests and blobs alone")]
@@ -82,7 +82,7 @@ impl AskedThing {
         }
     }
 
-    /// Nothing for a tag.
+    /// Returns the digest that was asked for; none for a tag.
     pub fn digest(&self) -> Option<&Digest> {
         match &self.what {
             What::Manifest(TagOrDigest::Tag(_)) => None,

@@ -20,7 +20,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(30);
 const REDIRECTIONS: usize = 5;
 
-/// Why there is no answer at all.
+/// The reason why there is no answer at all.
 #[derive(Debug, thiserror::Error)]
 pub enum Away {
     #[error("cannot reach {host}: {why}")]
@@ -29,7 +29,7 @@ pub enum Away {
     Silent(String),
     #[error("{host} redirects to a place that is not followed: {why}")]
     Redirection { host: String, why: &'static str },
-    #[error("{0:?} is no address")]
+    #[error("{0:?} is not an address")]
     Address(String),
     #[error("{0} asked to be left alone for a while")]
     Resting(String),
@@ -132,13 +132,13 @@ fn redirection<B>(from: &Uri, answer: &Response<B>) -> Result<Option<Uri>, Away>
     let base = url::Url::parse(&from.to_string()).ok();
     let place = place.to_str().ok().zip(base);
     let next = place.and_then(|(place, base)| base.join(place).ok());
-    let next = next.ok_or_else(|| refused("it is no address"))?;
+    let next = next.ok_or_else(|| refused("it is not an address"))?;
     match (from.scheme_str(), next.scheme()) {
         (_, "https") | (Some("http"), "http") => {}
         _ => return Err(refused("it is less safe than where it comes from")),
     }
     let next = next.as_str().parse();
-    next.map(Some).map_err(|_| refused("it is no address"))
+    next.map(Some).map_err(|_| refused("it is not an address"))
 }
 
 #[cfg(test)]

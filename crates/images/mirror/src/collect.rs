@@ -2,7 +2,7 @@
 //! until the rest fits, and notes about content that is gone.
 //!
 //! It is safe with several mirrors on one storage: content that goes under a reader is fetched
-//! again, and two mirrors that collect at once remove the same.
+//! again, and two mirrors that collect at once remove equal content.
 
 use std::{collections::HashSet, io, time::Duration};
 
@@ -21,7 +21,7 @@ const COMING: Duration = Duration::from_secs(3600);
 pub struct CollectRules {
     /// Unused for longer than this goes.
     pub unused: Duration,
-    /// The longest unused go until everything else is no larger; no limit if nothing is said.
+    /// The longest unused go until everything else is no larger; no limit if none is given.
     pub bytes: Option<u64>,
 }
 

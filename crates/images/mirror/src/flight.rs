@@ -68,7 +68,7 @@ pub(crate) enum NotBegun<E> {
     Refused(E),
     /// Another flight brought it while the caller looked.
     Kept,
-    /// Nothing can be written here.
+    /// The mirror's storage cannot be written to.
     Failed(io::Error),
 }
 

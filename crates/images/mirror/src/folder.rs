@@ -44,7 +44,7 @@ impl Folder {
     }
 }
 
-/// Nothing instead of an error where there is no such file.
+/// Returns nothing instead of an error where there is no such file.
 fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(it) => Ok(Some(it)),

@@ -11,7 +11,7 @@
 //! **Invariants:** a mirror never widens access: a caller gets what the registry itself would give
 //! to the same login, and knowing a digest opens nothing. Bytes are never changed, and are stored
 //! only once they have the digest they were asked for by. The mirror has no login of its own. It
-//! listens only where it is told to, and pushes nothing.
+//! listens only on the address that it is given, and pushes nothing.
 
 mod access;
 mod ahead;

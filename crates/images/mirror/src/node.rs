@@ -2,7 +2,7 @@
 //! then the mirror.
 //!
 //! ```text
-//! containerd ──▶ localhost:PORT ──▶ local ──▶ access (may the caller have it?) ──▶ mirror or registry
+//! containerd ──▶ localhost:PORT ──▶ local ──▶ access (of the caller) ──▶ mirror or registry
 //!      ▲                              │
 //!      │ hosts.toml                   └──▶ sharing ──▶ agents of other nodes ──▶ their containerd
 //! ```

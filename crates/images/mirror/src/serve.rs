@@ -160,7 +160,7 @@ impl Mirror {
         answer.ok_or_else(|| io::Error::other("content is neither kept nor fetched"))
     }
 
-    /// Nothing if it is not there.
+    /// Returns what is stored; none if it is not there.
     async fn stored(
         &self,
         request: &Request<'_>,

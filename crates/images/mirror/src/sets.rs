@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{Ahead, Mirror};
 
 impl Mirror {
-    /// Until the shutdown. What cannot be copied is tried again when its set says something new.
+    /// Copies images of sets until the shutdown. An image that cannot be copied is tried again when
+    /// its set changes.
     pub async fn follow_sets(&self, client: Client, shutdown: &CancellationToken) {
         let sets = Api::<ImageSet>::all(client);
         let changes = watcher(sets, watcher::Config::default());
@@ -62,7 +63,7 @@ impl Mirror {
     }
 }
 
-/// By content: what a tag means is the set's to say.
+/// Returns the set's images by content: what a tag means is for the set to say.
 fn wanted(set: &ImageSet) -> Vec<Ahead> {
     let images = set.status.iter().flat_map(|status| &status.images);
     let found = images.filter(|image| image.state == TagState::Found);

@@ -1,7 +1,7 @@
 //! Storages of a mirror: content by its digest, and small notes by their names.
 //!
 //! Several mirrors may share one storage. A digest determines its content, so two mirrors that
-//! store the same do no harm, and content that was removed under a reader is fetched again. A
+//! store equal content do no harm, and content that was removed under a reader is fetched again. A
 //! storage does not know what the content is.
 
 use std::{
@@ -20,7 +20,7 @@ pub(crate) type Pieces = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
 #[async_trait]
 pub trait Storage: Send + Sync {
-    /// Nothing if it is not kept. Counts as a use of it.
+    /// Returns the size of content; none if it is not kept. Counts as a use of it.
     async fn size(&self, digest: &Digest) -> io::Result<Option<u64>>;
 
     /// So many bytes from there on; [`io::ErrorKind::NotFound`] if it went meanwhile.
@@ -35,13 +35,13 @@ pub trait Storage: Send + Sync {
 
     async fn notes(&self) -> io::Result<Vec<Noted>>;
 
-    /// It is no error if it is gone.
+    /// Removes a note. A note that is gone already is not an error.
     async fn remove_note(&self, name: &NoteName) -> io::Result<()>;
 
     /// Everything that is kept.
     async fn list(&self) -> io::Result<Vec<KeptContent>>;
 
-    /// It is no error if it is gone.
+    /// Removes content. Content that is gone already is not an error.
     async fn remove(&self, digest: &Digest) -> io::Result<()>;
 }
 

@@ -52,7 +52,8 @@ impl Upstream {
         Self::by(client, Way::Registries(registries))
     }
 
-    /// By way of a mirror at this address, such as `http://10.0.0.1:5000`.
+    /// Returns an upstream that is reached through a mirror at this address, such as
+    /// `http://10.0.0.1:5000`.
     pub fn through(client: Client, mirror: &str) -> Self {
         let mirror = mirror.trim_end_matches('/').to_owned();
         Self::by(client, Way::Mirror(mirror))

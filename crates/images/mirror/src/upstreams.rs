@@ -15,7 +15,7 @@ pub struct Registry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Host {
     One(String),
-    /// Whatever is not named otherwise.
+    /// Every registry that is not named otherwise.
     Others,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for Registry {
     }
 }
 
-/// Every mirrored registry. No other host is asked: a mirror is no way into other networks.
+/// Every mirrored registry. No other host is asked: a mirror is not a way into other networks.
 #[derive(Clone, Debug, Default)]
 pub struct Registries(Vec<Registry>);
 

@@ -84,7 +84,7 @@ impl Storage for Odd {
     }
 }
 
-/// With a blob that was fetched once.
+/// A mirror with a blob that was fetched once.
 async fn house() -> (MirrorStage, Arc<Odd>, tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let odd = Arc::new(Odd {

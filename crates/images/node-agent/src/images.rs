@@ -151,7 +151,7 @@ fn abort_on_drop(
     tasks
 }
 
-/// Tells that something of the runtime changed. What it was is looked at, not heard.
+/// Reports that something of the runtime changed. The agent looks itself at what it was.
 async fn events(runtime: Containerd, happened: tokio::sync::watch::Sender<()>) {
     loop {
         match runtime.events().await {

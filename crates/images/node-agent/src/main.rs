@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// On one thread: an agent waits nearly always.
+/// Runs on one thread: an agent waits nearly always.
 fn run(options: &Options) -> Result<(), Failure> {
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     provider.install_default().ok();

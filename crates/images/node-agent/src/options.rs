@@ -45,12 +45,24 @@ pub struct ImageOptions {
     low_mark: u8,
 
     /// Policy at --high-mark, where no image is added
-    #[arg(long, value_enum, value_name = "POLICY", default_value = "collect")]
-    at_high_mark: AtHighMark,
+    #[arg(
+        long,
+        value_enum,
+        value_name = "POLICY",
+        alias = "at-high-mark",
+        default_value = "collect"
+    )]
+    high_mark_policy: HighMarkPolicy,
 
     /// Images to remove first, after those that no ImageSet wants
-    #[arg(long, value_enum, value_name = "ORDER", default_value = "oldest")]
-    goes_first: GoesFirst,
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ORDER",
+        alias = "goes-first",
+        default_value = "oldest"
+    )]
+    remove_first: RemoveFirst,
 
     /// Maximum size of images protected from the kubelet's garbage collection, in megabytes
     /// [default: no limit]
@@ -87,13 +99,13 @@ pub struct ImageOptions {
     #[arg(long, requires = "images")]
     pub clean: bool,
 
-    /// With --clean, keep the images
+    /// Keep the images that --clean would remove
     #[arg(long, requires = "clean")]
     keep_images: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum AtHighMark {
+enum HighMarkPolicy {
     /// Remove nothing
     Refuse,
     /// Remove images that were pulled for ImageSets, down to --low-mark
@@ -101,7 +113,7 @@ enum AtHighMark {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum GoesFirst {
+enum RemoveFirst {
     /// Images that were pulled longest ago
     Oldest,
     /// The largest images
@@ -117,7 +129,7 @@ pub enum Missing {
 }
 
 impl ImageOptions {
-    /// None if no images are to be kept.
+    /// Returns the settings; none if no images are to be kept.
     pub fn settings(&self) -> Result<Option<(Settings, Task)>, Missing> {
         if !self.images {
             return Ok(None);
@@ -130,13 +142,13 @@ impl ImageOptions {
         let rules = DiskRules {
             high,
             low,
-            mode: match self.at_high_mark {
-                AtHighMark::Refuse => GarbageMode::Refuse,
-                AtHighMark::Collect => GarbageMode::Collect,
+            mode: match self.high_mark_policy {
+                HighMarkPolicy::Refuse => GarbageMode::Refuse,
+                HighMarkPolicy::Collect => GarbageMode::Collect,
             },
-            order: match self.goes_first {
-                GoesFirst::Oldest => GarbageOrder::Oldest,
-                GoesFirst::Largest => GarbageOrder::Largest,
+            order: match self.remove_first {
+                RemoveFirst::Oldest => GarbageOrder::Oldest,
+                RemoveFirst::Largest => GarbageOrder::Largest,
             },
             pin_budget: self.pin_budget.map_or(u64::MAX, megabytes),
         };
@@ -186,12 +198,25 @@ mod tests {
         assert!(read(&[]).unwrap().is_none());
         let (settings, task) = read(&["--images", "--node=n1"]).unwrap().unwrap();
         assert_eq!((settings.rules, task), (DiskRules::default(), Task::Keep));
-        let more = ["--pin-budget=5", "--clean", "--goes-first=largest"];
+        let more = ["--pin-budget=5", "--clean", "--remove-first=largest"];
         let args = [&["--images", "--node=n1"][..], &more].concat();
         let (settings, task) = read(&args).unwrap().unwrap();
         assert_eq!(settings.rules.pin_budget, 5_000_000);
         assert_eq!(settings.rules.order, GarbageOrder::Largest);
         assert_eq!(task, Task::Clean { keep_images: false });
+    }
+
+    #[test]
+    fn options_are_known_by_their_earlier_names() {
+        let args = ["--images", "--node=n1"];
+        let rules = |more: [&str; 2]| {
+            let (settings, _) = read(&[args, more].concat()).unwrap().unwrap();
+            settings.rules
+        };
+        let earlier = rules(["--at-high-mark=refuse", "--goes-first=largest"]);
+        let current = rules(["--high-mark-policy=refuse", "--remove-first=largest"]);
+        assert_eq!(earlier, current);
+        assert_eq!(earlier.mode, GarbageMode::Refuse);
     }
 
     #[test]

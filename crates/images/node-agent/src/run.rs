@@ -14,7 +14,7 @@ use crate::{
     mirror::MirrorOptions,
 };
 
-/// Between two looks at whether containerd asks us.
+/// Pause between two looks at whether containerd asks us.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
@@ -58,7 +58,7 @@ pub enum NodeError {
 }
 
 impl NodeOptions {
-    /// Until the shutdown, or until what was to be cleaned is clean.
+    /// Runs until the shutdown, or until what was to be cleaned is clean.
     pub async fn run(&self, shutdown: CancellationToken) -> Result<(), NodeError> {
         let (found, conditions) = watch::channel(None);
         if self.mirror(found, &shutdown).await? {
@@ -94,7 +94,7 @@ impl NodeOptions {
                     return;
                 };
                 let is_used = used.status == "True";
-                // The same again is no news.
+                // An equal report is not repeated.
                 found.send_if_modified(|known| {
                     let is_same = |known: &Condition| known.status == used.status;
                     if known.as_ref().is_some_and(is_same) {
@@ -148,7 +148,7 @@ impl NodeOptions {
     }
 }
 
-/// Longer and longer ones, without an end.
+/// Returns longer and longer pauses, without an end.
 fn pauses() -> impl Iterator<Item = Duration> {
     iter::successors(Some(FIRST_PAUSE), |pause| {
         Some((*pause * 2).min(LONGEST_PAUSE))

@@ -22,7 +22,7 @@ pub(crate) struct Agents {
 
 #[derive(Debug)]
 struct ObservedHeartbeat {
-    /// None while there was never one.
+    /// Last heartbeat; none while there was never one.
     heartbeat: Option<Time>,
     at: Instant,
 }
@@ -65,7 +65,7 @@ impl Agents {
         seen.is_some_and(|seen| now.saturating_duration_since(seen.at) >= self.patience)
     }
 
-    /// When the next one could turn out to be dead.
+    /// Returns the time at which the next agent could turn out to be dead.
     pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
         let ends = self
             .seen

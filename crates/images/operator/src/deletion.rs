@@ -23,7 +23,7 @@ const LONGEST_WORDS: usize = 700;
 /// Images of a deleted set that nodes still have.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeldImages {
-    /// On nodes that can let go and have not yet, as `image on node`.
+    /// Images on nodes that can let go and have not yet, as `image on node`.
     pub(crate) waiting: Vec<String>,
     /// Images on nodes that cannot act: not ready, or without an agent.
     pub(crate) unreachable: Vec<String>,

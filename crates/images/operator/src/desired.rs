@@ -16,7 +16,7 @@ use crate::monitor::{KnownTag, Question, Secrets, Seed, Topic, WantedTopic};
 /// One entry of a set's images: a topic, or words on why it is none.
 pub(crate) type SetTopic = Result<Topic, String>;
 
-/// In the order of the spec.
+/// Returns the topics of a set in the order of its spec.
 pub(crate) fn topics(set: &ImageSet) -> Vec<SetTopic> {
     let secrets = (!set.spec.pull_secrets.is_empty()).then(|| Secrets {
         namespace: set.namespace().unwrap_or_default(),

@@ -19,14 +19,14 @@ pub(crate) struct DockerConfig {
 /// Host and path that a key is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
-    /// Its parts may be `*`.
+    /// Host of the registry. Its parts may be `*`.
     host: String,
     path: String,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BadDockerConfig {
-    // What is wrong with the text is not told: the words could hold parts of it.
+    // What is wrong with the text is not printed: the words could hold parts of it.
     #[error("it is not JSON as `kubectl create secret docker-registry` makes it")]
     Json,
     #[error("the login for {key:?} is neither a username with a password nor both in base64")]
@@ -98,7 +98,7 @@ impl Place {
         let bare = key.split_once("://").map_or(key, |(_, rest)| rest);
         let (host, path) = bare.split_once('/').unwrap_or((bare, ""));
         let path = path.trim_matches('/');
-        // What old registries were told of by the version of their API.
+        // Paths by which the API version of old registries was given.
         let path = if matches!(path, "v1" | "v2") {
             ""
         } else {

@@ -137,7 +137,7 @@ pub async fn run(
     }
 }
 
-/// Begins to answer agents; until this replica holds the Lease they are told to ask again.
+/// Begins to answer agents; until this replica holds the Lease they are asked to come back.
 async fn serve(
     client: &Client,
     options: &Options,

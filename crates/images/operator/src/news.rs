@@ -15,8 +15,8 @@ pub(crate) struct News {
     pub(crate) note: String,
 }
 
-/// Lists the events between two statuses. A condition that stays for the same reason is no event,
-/// even if its message changed.
+/// Lists the events between two statuses. A condition that stays for the same reason is not an
+/// event, even if its message changed.
 pub(crate) fn news(old: Option<&ImageSetStatus>, new: &ImageSetStatus) -> Vec<News> {
     let before = |kind: &str| {
         let known = old.map(|old| old.conditions.as_slice()).unwrap_or_default();

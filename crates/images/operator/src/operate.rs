@@ -35,9 +35,9 @@ use crate::{
 
 /// News that come together are looked at together.
 const TOGETHER: Duration = Duration::from_millis(250);
-/// After a write that failed.
+/// Pause after a write that failed.
 const AGAIN: Duration = Duration::from_secs(2);
-/// Whatever happens or does not.
+/// Longest wait for the next round, whatever happens or does not.
 const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Writes that are under way at once.
 const AT_ONCE: usize = 8;
@@ -283,7 +283,8 @@ impl Operator {
         }
     }
 
-    /// Nothing hangs on whether that works: a namespace that goes with its sets takes no events.
+    /// Writes an event about images that stayed on nodes. Nothing depends on it: a namespace that
+    /// goes with its sets takes no events.
     async fn tell_left_behind(&self, set: &ImageSet, left: &HeldImages) {
         let (name, namespace) = (set.name_any(), set.namespace());
         let words = left.words();

@@ -13,7 +13,7 @@ use tokio::{sync::Notify, task::JoinSet};
 pub use self::table::{Style, table};
 use crate::world::{ClusterSnapshot, ObservedCluster};
 
-/// After so long without a heartbeat an agent is shown as silent.
+/// Seconds without a heartbeat after which an agent is shown as silent.
 const SILENT_SECONDS: i64 = 90;
 
 /// Everything that is known, at one time.
@@ -48,7 +48,7 @@ pub struct ImageView {
     pub size_bytes: u64,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// By node.
+    /// State of the image on each node, by the node's name.
     pub nodes: BTreeMap<String, ImageOnNode>,
 }
 
@@ -79,7 +79,7 @@ pub enum ImageOnNodeState {
     Pulling,
     Present,
     Error,
-    /// Nothing is heard from the node's agent.
+    /// The node's agent sends no reports.
     Silent,
 }
 

@@ -1,7 +1,7 @@
 //! The pulls of the whole cluster: which agent may pull now, and with which login.
 //!
 //! ```text
-//! agent ──POST, token──▶ server ──▶ review (its node) ──▶ belongs (the sets) ──▶ permits ──▶ logins
+//! agent ─POST, token─▶ server ─▶ review (its node) ─▶ belongs (the sets) ─▶ permits ─▶ logins
 //! ```
 
 mod belongs;

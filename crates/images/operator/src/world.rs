@@ -22,7 +22,7 @@ pub(crate) struct ObservedCluster {
 
 /// One moment of it.
 pub(crate) struct ClusterSnapshot {
-    /// By namespace and name.
+    /// Image sets, sorted by namespace and name.
     pub(crate) sets: Vec<Arc<ImageSet>>,
     pub(crate) nodes: Vec<Arc<Node>>,
     pub(crate) node_images: BTreeMap<String, Arc<NodeImages>>,

@@ -96,7 +96,7 @@ impl Writes {
         Ok(())
     }
 
-    /// From now on the set stays until its images are off the nodes.
+    /// Adds the finalizer: the set stays until its images are off the nodes.
     pub(crate) async fn hold(&self, set: &ImageSet) -> Result<(), kube::Error> {
         let mut finalizers = set.finalizers().to_vec();
         finalizers.push(FINALIZER.to_owned());

@@ -14,7 +14,7 @@ use crate::{Access, RepositoryName};
 pub enum Error {
     #[error(transparent)]
     Name(#[from] BadRepositoryName),
-    #[error("{0:?} is no scope such as repository:NAME:pull")]
+    #[error("{0:?} is not a scope such as repository:NAME:pull")]
     Scope(String),
     #[error(transparent)]
     Tag(#[from] BadTag),

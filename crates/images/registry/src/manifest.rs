@@ -38,7 +38,9 @@ impl Manifest {
     pub(crate) fn parse(text: &[u8], content_type: &str) -> Result<Self, Error> {
         let kind = media_type::essence(content_type);
         if !media_type::is_manifest(kind) && !media_type::is_index(kind) {
-            return Err(Error::Manifest(format!("{kind:?} is no kind of manifest")));
+            return Err(Error::Manifest(format!(
+                "{kind:?} is not a kind of manifest"
+            )));
         }
         let document = Document::parse_as(text, kind)
             .map_err(|error: BadDocument| Error::Manifest(error.to_string()))?;

@@ -25,7 +25,7 @@ const LEVEL: i32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
     pub digest: Digest,
-    /// Its layer was not here before.
+    /// True if the image's layer was not here before.
     pub is_new: bool,
 }
 

@@ -85,12 +85,12 @@ impl Registry {
         self.blocking(move |store| store.used_by(&team)).await
     }
 
-    /// With what one may do as it says.
+    /// Returns a token with these rights.
     pub fn token(&self, grant: &Grant) -> String {
         self.inner.tokens.issue(grant)
     }
 
-    /// Removes what was not used for so long and is not referred to; how much.
+    /// Removes what was not used for this long and is not referred to. Returns how much.
     pub async fn collect(&self, unused_for: Duration) -> Result<u64, Error> {
         self.inner.uploads.sweep();
         self.blocking(move |store| store.collect(unused_for)).await
@@ -159,7 +159,7 @@ impl Registry {
         }
     }
 
-    /// By Basic, with a token as the password, or by Bearer.
+    /// Returns the rights of a request's token, which is the password of Basic, or given by Bearer.
     fn grant(&self, headers: &HeaderMap) -> Result<Grant, Error> {
         let header = headers.get(header::AUTHORIZATION);
         let header = header.and_then(|value| value.to_str().ok());

@@ -270,7 +270,7 @@ impl Store {
         }
     }
 
-    /// In the order of their names.
+    /// Returns the tags in the order of their names.
     pub(crate) fn tags(&self, repository: &RepositoryName) -> Result<Vec<String>, Error> {
         let links = self.links(repository);
         if !links.exists() {
@@ -330,7 +330,7 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Error> {
     written.map_err(Error::at("write", path))
 }
 
-/// It counts as used now.
+/// Makes the file count as used now.
 fn touch(path: &Path) -> Result<(), Error> {
     let touched = File::open(path).and_then(|file| file.set_modified(clock::now()));
     touched.map_err(Error::at("touch", path))

@@ -82,7 +82,7 @@ impl Uploads {
         }
     }
 
-    /// Its file goes with the last who uses it.
+    /// Forgets the upload. Its file is removed by the last request that uses it.
     pub(crate) fn forget(&self, id: &str) {
         self.open.lock().remove(id);
     }

@@ -157,11 +157,11 @@ pub struct Placement {
     /// the same bytes.
     #[serde(default)]
     pub pin_digest: bool,
-    /// With mode gate: number of nodes that must have the image.
+    /// Number of nodes that must have the image, with mode gate.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 5000))]
     pub gate_nodes: u32,
-    /// With mode gate: longest wait of a pod, in seconds.
+    /// Longest wait of a pod with mode gate, in seconds.
     #[serde(default = "default_gate_seconds")]
     #[schemars(range(min = 1, max = 86400))]
     pub gate_seconds: u32,

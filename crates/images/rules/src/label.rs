@@ -8,15 +8,16 @@ use sha2::{Digest as _, Sha256};
 
 use airside_oci::Reference;
 
-/// Nothing else on a node begins with this, and nothing of ours does not.
+/// Prefix of all of Airside's labels on nodes, and of no others.
 pub const PREFIX: &str = "images.airside.dev/";
 
 /// Value of a node's label of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It is there, and was verified with the runtime. The only value that pods are placed by.
+    /// The image is there, and was verified with the runtime. The only value that pods are placed
+    /// by.
     Present,
-    /// It could not be pulled as often as its set allows.
+    /// The image could not be pulled as often as its set allows.
     Error,
 }
 

@@ -34,7 +34,7 @@ pub struct KnownImage {
     pub label: String,
     pub digest: Digest,
     pub size: u64,
-    /// On how many nodes it is.
+    /// Number of nodes that have the image.
     pub nodes: u32,
     pub placement: Placement,
 }

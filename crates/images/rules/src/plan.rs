@@ -72,8 +72,8 @@ pub struct PlanInput<'a> {
     pub attempts: &'a BTreeMap<String, Attempts>,
     /// Contents that are being pulled.
     pub pulling: &'a BTreeSet<String>,
-    /// Contents whose pulls may not begin yet, because the operator said so. They take neither a
-    /// place among pulls nor room.
+    /// Contents whose pulls may not begin yet, because the operator holds them back. They take
+    /// neither a place among pulls nor room.
     pub held: &'a BTreeSet<String>,
     pub disk: Disk,
     /// True from the high mark on until the low mark is reached: images are being removed.

@@ -31,7 +31,7 @@ pub struct PullRequest {
 pub struct PullGrant {
     /// Names the place among the pulls of the cluster.
     pub permit: String,
-    /// After this long without being asked for again the place goes to another.
+    /// Seconds after which a place that was not asked for again goes to another pull.
     pub seconds: u32,
     /// Logins to try in this order; none for images that need no login.
     #[serde(default)]

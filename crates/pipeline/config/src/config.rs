@@ -24,7 +24,7 @@ pub struct Config {
     pub resources: Vec<Resource>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_types: Vec<ResourceType>,
-    /// They have the fields of resource types.
+    /// Prototypes, which have the fields of resource types.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prototypes: Vec<ResourceType>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -187,7 +187,7 @@ fn warn_of_misspelt(fields: &mut Fields<'_, '_>) {
     }
 }
 
-/// Reads the top level. Keys that are no section are dropped: people keep anchors there.
+/// Reads the top level. Keys that are not sections are dropped: people keep anchors there.
 pub(crate) fn read(mut fields: Fields<'_, '_>) -> Config {
     let mut config = Config::default();
     warn_of_misspelt(&mut fields);

@@ -3,7 +3,7 @@
 use airside_yaml::Span;
 use serde::{Deserialize, Serialize};
 
-/// Something to tell the user that does not stop the pipeline from being set.
+/// A warning to the user that does not stop the pipeline from being set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     #[serde(rename = "type")]

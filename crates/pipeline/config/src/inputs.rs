@@ -21,7 +21,7 @@ pub struct JobOutput {
     pub resource: String,
 }
 
-/// The gets of a job in the order of its plan. The get behind a put is no input.
+/// The gets of a job in the order of its plan. The get behind a put is not an input.
 pub fn inputs(job: &Job) -> Vec<JobInput> {
     let mut inputs = Vec::new();
     job.visit_leaves(&mut |leaf| {

@@ -27,7 +27,7 @@ pub struct Job {
     pub interruptible: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub serial_groups: Vec<String>,
-    /// Limit as written; see [`Job::max_in_flight`] for the one in effect. Zero is no limit.
+    /// Limit as written; see [`Job::max_in_flight`] for the one in effect. Zero means no limit.
     #[serde(default, rename = "max_in_flight", skip_serializing_if = "is_zero")]
     pub raw_max_in_flight: u32,
     /// Tags of the workers for leaf steps without tags of their own.
@@ -178,7 +178,7 @@ fn is_none_kept(number: &i64) -> bool {
 }
 
 impl Job {
-    /// Returns the number of builds that may run at once; `None` is no limit.
+    /// Returns the number of builds that may run at once; `None` means no limit.
     pub fn max_in_flight(&self) -> Option<u32> {
         if self.serial || !self.serial_groups.is_empty() {
             return Some(1);
@@ -194,7 +194,7 @@ impl Job {
         }
     }
 
-    /// Its hooks, innermost first.
+    /// Returns the job's hooks, innermost first.
     pub(crate) fn hooks(&self) -> impl Iterator<Item = (Hook, &Step)> {
         Hook::pair([
             &self.on_success,

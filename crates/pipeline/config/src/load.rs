@@ -1,4 +1,5 @@
-//! From text to a pipeline or task that makes sense, or to everything that is wrong with it.
+//! Loads a text as a pipeline or task that makes sense, or reports everything that is wrong with
+//! it.
 
 use airside_model::TaskConfig;
 use airside_yaml::{Node, Span};
@@ -123,7 +124,7 @@ fn sorted(problems: Vec<Problem>) -> Vec<Problem> {
     in_order(problems, |problem| problem.span)
 }
 
-/// By place, those without one last.
+/// Sorts items by their place; those without one come last.
 fn in_order<T>(mut items: Vec<T>, span: impl Fn(&T) -> Option<Span>) -> Vec<T> {
     items.sort_by_key(|item| {
         let start = span(item).map(|span| span.start);

@@ -1,5 +1,5 @@
 //! `{{name}}`, as variables were written before `((name))`. YAML reads it as a map in a map, so a
-//! pipeline that has one is no document.
+//! pipeline that has one is not a document.
 
 use airside_yaml::{Position, Span};
 
@@ -8,7 +8,7 @@ use crate::problem::Fix;
 /// Returns an edit for each `{{name}}` at which a value without quotes begins, or which comes later
 /// in such a value. Braces in comments, quotes and scripts stay: they may be for another program.
 ///
-/// Returns nothing if the text is no document with all of them replaced.
+/// Returns nothing if the text is not a document with all of them replaced.
 pub(crate) fn fixes(text: &str) -> Vec<Fix> {
     let found = candidates(text);
     if found.is_empty() {

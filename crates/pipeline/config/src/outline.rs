@@ -90,14 +90,14 @@ impl Config {
         self.jobs.iter().map(outline).collect()
     }
 
-    /// Its jobs as the store keeps them, in their order.
+    /// Returns the pipeline's jobs as the store keeps them, in their order.
     pub fn job_rows(&self) -> Vec<SaveJob> {
         let jobs = self.jobs.iter().zip(self.job_outlines());
         jobs.map(|(job, outline)| SaveJob::new(&job.name, &outline).formerly(&job.old_name))
             .collect()
     }
 
-    /// Its resources as the store keeps them, in their order.
+    /// Returns the pipeline's resources as the store keeps them, in their order.
     pub fn resource_rows(&self) -> Vec<SaveResource> {
         let row = |resource: &Resource| {
             let outline = ResourceOutline::from(resource);

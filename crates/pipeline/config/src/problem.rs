@@ -95,7 +95,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// The problems as the API tells them to `fly`: one text per section, as Concourse writes it.
+/// The problems as the API returns them to `fly`: one text per section, as Concourse writes it.
 pub fn api_errors(problems: &[Problem]) -> Vec<String> {
     let mut sections: Vec<Section> = problems.iter().map(|problem| problem.section).collect();
     sections.sort_unstable();
@@ -122,7 +122,8 @@ fn section_error(section: Section, problems: &[Problem]) -> String {
     text
 }
 
-/// Without the document nothing else can be said, so there is only one of these.
+/// Returns the message about a document that cannot be read. Nothing else is known then, so
+/// there is only one such problem.
 fn malformed(problem: &Problem) -> String {
     let place = problem.span.map(|span| span.start);
     let place = place.map(|at| format!("line {}, column {}: ", at.line, at.column));

@@ -88,7 +88,7 @@ impl Definitions {
         schema
     }
 
-    /// Anything that is no text may be a variable instead.
+    /// Anything that is not text may be a variable instead.
     fn kind(&mut self, kind: Kind) -> Value {
         let text = || json!({"$ref": "#/$defs/text"});
         let texts = || json!({"type": "object", "additionalProperties": {"$ref": "#/$defs/text"}});

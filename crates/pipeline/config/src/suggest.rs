@@ -9,7 +9,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     if length > MAX_WORD_CHARS {
         return None;
     }
-    // Another word altogether is no slip, so a single letter is never one.
+    // Another word altogether is not a slip, so a single letter is never one.
     let limit = ((length + 1) / 3).max(1).min(length.saturating_sub(1));
     candidates
         .into_iter()

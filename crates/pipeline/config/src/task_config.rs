@@ -69,7 +69,7 @@ fn read_image_resource(config: &mut Fields<'_, '_>) -> Option<ImageResource> {
     Some(image)
 }
 
-/// Without a path the image says what to run.
+/// Reads the task's command. Without a path the image says what to run.
 fn read_run(config: &mut Fields<'_, '_>) -> TaskRun {
     let Some(node) = config.take("run") else {
         return TaskRun::default();

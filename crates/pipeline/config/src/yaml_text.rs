@@ -62,7 +62,7 @@ fn write_list(items: &[Value], indent: usize, text: &mut String) {
     }
 }
 
-/// Without the line break behind it.
+/// Writes a scalar without the line break behind it.
 fn write_scalar(value: &Value, indent: usize, text: &mut String) {
     match value {
         Value::String(content) if is_block(content) => {

@@ -1,4 +1,4 @@
-//! Why an action of a resource type did not work, in words for the build log.
+//! The reasons why an action of a resource type did not work, in words for the build log.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub enum Failure {
     /// A failure of another server.
     #[error(transparent)]
     Outbound(#[from] airside_blocking_http::Error),
-    /// A registry that answered, and said no.
+    /// A registry that answered, and refused.
     #[error("{words}")]
     Refused {
         status: u16,

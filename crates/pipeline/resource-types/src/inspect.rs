@@ -108,7 +108,7 @@ fn unknown_key(
         SettingsPart::GetParams | SettingsPart::PutParams => Part::Params,
     };
     SettingsMistake {
-        words: format!("{part}.{key} is no key of type `{type_}` {end}"),
+        words: format!("{part}.{key} is not a key of type `{type_}` {end}"),
         key: Some(key),
         known: Some((form.keys)()),
     }

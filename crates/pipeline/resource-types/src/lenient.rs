@@ -10,7 +10,7 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>,
         Value::Null => Ok(None),
         Value::String(text) => Ok(Some(text).filter(|text| !text.is_empty())),
         value @ (Value::Number(_) | Value::Bool(_)) => Ok(Some(value.to_string())),
-        other => Err(D::Error::custom(format!("{other} is no text"))),
+        other => Err(D::Error::custom(format!("{other} is not text"))),
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, 
     match found {
         Some(number) => Ok(Some(number)),
         None => Err(D::Error::custom(format!(
-            "{value} is no whole number of at least 0"
+            "{value} is not a whole number of at least 0"
         ))),
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn texts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D
         .map(|value| match value {
             Value::String(text) => Ok(text),
             value @ (Value::Number(_) | Value::Bool(_)) => Ok(value.to_string()),
-            other => Err(D::Error::custom(format!("{other} is no text"))),
+            other => Err(D::Error::custom(format!("{other} is not text"))),
         })
         .collect()
 }

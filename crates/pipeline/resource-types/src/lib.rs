@@ -2,8 +2,8 @@
 //!
 //! A type answers three questions, as the scripts of a custom type's image do: which versions are
 //! there (`check`), put one into this folder (`fetch`), make a new one from this folder (`push`).
-//! [`main`] gives the same as a program with JSON on its standard streams. Nothing here knows of
-//! builds, containers or the hub.
+//! [`main`] is the same interface as a program with JSON on its standard streams. Nothing here
+//! knows of builds, containers or the hub.
 
 mod aws;
 mod failure;

@@ -78,7 +78,7 @@ pub(crate) fn read_with_warnings<T: DeserializeOwned>(
     for path in unknown.iter().take(MOST_WARNINGS) {
         say(
             log,
-            &format!("warning: {part}.{path} is no key of this type and has no effect"),
+            &format!("warning: {part}.{path} is not a key of this type and has no effect"),
         );
     }
     match known {
@@ -155,7 +155,7 @@ mod tests {
             let form = form.map(|form| form.a).map_err(|error| error.to_string());
             (form, String::from_utf8(log).unwrap())
         };
-        let words = "warning: source.depth is no key of this type and has no effect\n";
+        let words = "warning: source.depth is not a key of this type and has no effect\n";
         assert_eq!(
             read(json!({"a": true, "depth": 1})),
             (Ok(true), words.to_owned())

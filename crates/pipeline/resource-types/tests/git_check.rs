@@ -303,7 +303,7 @@ fn keys_that_the_type_does_not_know_are_warnings() {
     let first = repository.commit("a", "one");
     let source = json!({"uri": repository.uri(), "depth": 1, "submodules": "none"});
     let ran = GIT.check(json!({"source": source}));
-    let words = "warning: source.depth is no key of this type and has no effect";
+    let words = "warning: source.depth is not a key of this type and has no effect";
     assert!(ran.log.contains(words), "{}", ran.log);
     assert_eq!(ran.ok(), json!([{"ref": first}]));
 }

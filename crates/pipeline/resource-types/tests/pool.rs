@@ -165,7 +165,7 @@ fn checks_see_their_own_pool() {
     assert_eq!(from(latest[0].clone()), latest);
     assert_eq!(from(json!({"ref": "0".repeat(40)})), latest);
     POOL.check(json!({"source": source, "version": {"ref": "--all"}}))
-        .fails_with("version.ref is no commit");
+        .fails_with("version.ref is not a commit");
     let mut other = source.clone();
     other["pool"] = json!("a*");
     assert_eq!(POOL.check(json!({"source": other})).ok(), json!([]));
@@ -266,7 +266,7 @@ fn nothing_in_a_repository_runs_or_leads_out() {
         format!("[filter \"evil\"]\n\tsmudge = {filter}\n"),
     )
     .unwrap();
-    repository.commit("aws/unclaimed/deep/lock", "a folder is no lock");
+    repository.commit("aws/unclaimed/deep/lock", "a folder is not a lock");
     let nothing = tempdir().unwrap();
     assert_eq!(
         lock_of(&put(&source, &nothing, json!({"acquire": true})).ok()),
@@ -305,7 +305,7 @@ fn mistakes_are_named() {
         (
             "branch",
             json!("--upload-pack=x"),
-            "source.branch is no name",
+            "source.branch is not a name",
         ),
         ("branch", json!("none"), "git clone failed"),
         ("pool", Value::Null, "source.pool is missing"),

@@ -340,7 +340,7 @@ fn mistakes_are_named_by_their_key() {
         (
             json!({"tag": "t"}),
             json!({"image": "text"}),
-            "is no image in a tarball",
+            "is not an image in a tarball",
         ),
         (json!({"tag": "t"}), json!({"image": "empty"}), "index.json"),
         (

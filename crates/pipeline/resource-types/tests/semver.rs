@@ -153,7 +153,7 @@ fn a_get_writes_the_number_or_the_next() {
     let folder = tempdir().unwrap();
     for (params, number, words) in [
         (json!({"file": "x"}), "1.2.3", "are for puts"),
-        (json!({}), "v1", "is no version"),
+        (json!({}), "v1", "is not a version"),
     ] {
         let request = json!({"source": source, "params": params, "version": {"number": number}});
         SEMVER.fetch(folder.path(), request).fails_with(words);
@@ -190,7 +190,7 @@ fn mistakes_are_named_by_their_key() {
             "source.initial_version",
         ),
         (json!({"bogus": 1}), "source.bucket is missing"),
-        (in_git(&repository), "which is no version"),
+        (in_git(&repository), "which is not a version"),
     ] {
         SEMVER.check(json!({"source": source})).fails_with(words);
     }
@@ -264,7 +264,7 @@ fn faults_of_googles_cloud_are_told_without_the_key() {
         (
             "json_key",
             json!("SECRET"),
-            "source.json_key is no JSON of a service account",
+            "source.json_key is not the JSON of a service account",
         ),
         (
             "json_key",
@@ -289,12 +289,12 @@ fn faults_of_googles_cloud_are_told_without_the_key() {
         (
             "bucket",
             json!("../x"),
-            "source.bucket is no name of a bucket",
+            "source.bucket is not a name of a bucket",
         ),
         (
             "bucket",
             json!("another"),
-            "source.bucket is no bucket that there is",
+            "source.bucket is not an existing bucket",
         ),
         ("bucket", Value::Null, "source.bucket is missing"),
         ("key", Value::Null, "source.key is missing"),
@@ -310,7 +310,10 @@ fn faults_of_googles_cloud_are_told_without_the_key() {
             Response::new(403, "no"),
             "may the account read and write it?",
         ),
-        (Response::new(200, "1.0.0"), "does not tell the generation"),
+        (
+            Response::new(200, "1.0.0"),
+            "does not return the generation",
+        ),
         (
             Response::new(200, "newest").with("x-goog-generation", "1"),
             "has \"newest\" in it",

@@ -83,7 +83,7 @@ pub struct CheckFacts {
     pub has_pinned_version: bool,
 }
 
-/// Why a resource is checked by itself.
+/// The reason why a resource is checked by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     Trigger,
@@ -108,7 +108,7 @@ pub enum NotDue {
     NotNeeded,
 }
 
-/// When a resource is to be checked next. `now` is the answer for one that never was.
+/// Returns the time at which a resource is to be checked next: `now` for one that never was.
 pub fn due(
     resource: &Resource,
     facts: CheckFacts,

@@ -1,4 +1,4 @@
-//! Tells which jobs an event affects.
+//! Finds the jobs that an event affects.
 //!
 //! The driver of the scheduler makes a pass of each of these jobs. There is no ticking: every
 //! reason for which [`crate::pass`] lets a build wait ends with one of these events.
@@ -15,7 +15,7 @@ pub enum Event {
     CheckEnded(ResourceId),
     /// A version was enabled or disabled, or the resource pinned or unpinned.
     VersionsChosen(ResourceId),
-    /// Also when it was aborted before it began.
+    /// A build has ended, also if it was aborted before it began.
     BuildFinished {
         job: JobId,
         succeeded: bool,

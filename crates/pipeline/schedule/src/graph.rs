@@ -42,10 +42,10 @@ pub struct SerialGroup(pub String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     pub id: JobId,
-    /// In the order of the plan.
+    /// Inputs in the order of the plan.
     pub inputs: Vec<Input>,
     pub serial_groups: Vec<SerialGroup>,
-    /// `None` is no limit.
+    /// `None` means no limit.
     pub max_in_flight: Option<u32>,
     pub disable_manual_trigger: bool,
     pub disable_reruns: bool,

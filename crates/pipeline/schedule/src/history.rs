@@ -49,7 +49,7 @@ impl BuildKey {
 /// A version that a build took in or put out.
 ///
 /// A version's id stands for its content within a resource: if a resource changes its source and
-/// finds the same content again, it is the same id.
+/// finds equal content again, it gets its earlier id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Carried {
     pub resource: ResourceId,

@@ -1,7 +1,7 @@
 //! Decides about one job: create a build, start builds that wait, or say what they wait for.
 //!
 //! A pass looks at a [`JobState`] and returns actions; it does none of them. The driver carries
-//! them out, tells the view, and makes another pass where the pass says so. A build that waits
+//! them out, updates the view, and makes another pass if the result asks for it. A build that waits
 //! needs no retry: its wait ends with an [`crate::Event`].
 
 mod freshness;
@@ -54,7 +54,7 @@ pub struct Pending {
 pub struct Pauses {
     pub pipeline: bool,
     pub job: bool,
-    /// Its pipeline is archived: what waits is aborted.
+    /// True if the pipeline is archived: builds that wait are aborted.
     pub archived: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct JobState<'a> {
     pub pending: &'a [Pending],
     pub group: Group,
     pub spacing: JobSpacing,
-    /// By resource. One that is missing was never checked.
+    /// Results of checks by resource. One that is missing was never checked.
     pub checked: &'a HashMap<ResourceId, Checked>,
     /// Resolved inputs; not used, and not computed, while the job or its pipeline is paused.
     pub inputs: &'a Resolution,
@@ -115,7 +115,7 @@ pub enum InputsFrom {
 pub enum Next {
     #[default]
     Done,
-    /// Carry out the actions, tell the view, resolve anew and pass again.
+    /// Carry out the actions, update the view, resolve anew and pass again.
     Again,
 }
 
@@ -198,7 +198,8 @@ fn start(state: &JobState<'_>, pass: &mut Pass) {
     }
 }
 
-/// With `every`, a build that starts takes its version away from those that come after it.
+/// Returns true if a build that starts takes its version away from those that come after it, as
+/// with `every`.
 fn uses_up(state: &JobState<'_>, others_wait: bool) -> bool {
     let every = state
         .job
@@ -265,7 +266,7 @@ pub(crate) fn is_input_stale(state: &JobState<'_>, build: &Pending, name: NameId
     })
 }
 
-/// Why a build may not be asked for.
+/// The reason why a build may not be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error("the job has disable_manual_trigger set; only its inputs start it")]

@@ -1,4 +1,5 @@
-//! Why a pending build does not run: `fly`'s build preparation, from the same state as a pass.
+//! The reasons why a pending build does not run: `fly`'s build preparation, from the same state as
+//! a pass.
 
 use airside_model::BuildId;
 
@@ -40,7 +41,7 @@ pub struct Preparation {
     pub paused_pipeline: Blocking,
     pub paused_job: Blocking,
     pub max_running_builds: Blocking,
-    /// In the order of the job.
+    /// State of each input, in the order of the job.
     pub inputs: Vec<(NameId, Blocking)>,
     pub inputs_satisfied: Blocking,
     pub missing_input_reasons: Vec<(NameId, String)>,

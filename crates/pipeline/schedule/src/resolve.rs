@@ -24,7 +24,7 @@ use crate::{Carried, History, NameId};
 /// work may grow without bound.
 const MAX_TRIES: u32 = 50_000;
 
-/// Why an input has no version, in Concourse's words.
+/// The reason why an input has no version, in Concourse's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     LatestNotFound,
@@ -139,7 +139,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Gives up a search after so many builds; for tests and for the impatient.
+    /// Limits a search to this number of builds, for tests.
     pub fn with_most_tries(mut self, tries: u32) -> Self {
         for task in &mut self.tasks {
             if let Task::Group(_, search) = task {

@@ -1,6 +1,6 @@
 //! The known versions and builds, in memory.
 //!
-//! A view starts empty, learns the answers to its questions, and is told of changes. It holds
+//! A view starts empty, learns the answers to its questions, and is notified of changes. It holds
 //! numbers only: some 60 bytes for a version, and for a build some 50 plus 16 for each version that
 //! it carries.
 //!
@@ -45,7 +45,7 @@ impl Default for View {
 }
 
 impl View {
-    /// An empty view whose walks are answered with so many rows at a time, one at least.
+    /// Creates an empty view whose walks are answered with this many rows at a time, one at least.
     pub fn with_pages_of(rows: usize) -> Self {
         Self {
             page: rows.max(1),

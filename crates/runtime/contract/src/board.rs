@@ -59,8 +59,8 @@ impl Board {
         }
     }
 
-    /// Takes back that a container is being made: it was not. Observers are not told, because the
-    /// caller of the runtime is.
+    /// Takes back that a container is being made: it was not. Observers are not notified, because
+    /// the caller of the runtime is.
     pub fn take_back(&self, handle: &Handle) {
         let mut inner = self.inner.lock();
         if let Some(Observed::Pending { .. }) = inner.known.get(handle) {

@@ -10,7 +10,7 @@ pub enum Shape {
     Plain,
     Privileged,
     Hermetic,
-    /// From an image that is an artifact of the build.
+    /// An image that is an artifact of the build.
     Assembled,
 }
 

@@ -82,7 +82,7 @@ pub struct KeptLimits {
     pub most: Option<usize>,
     /// Time for which containers stay after a build that did not succeed.
     pub stay: Option<Duration>,
-    /// Idle for so long, one is to [`Runtime::shrink`]. Absent: never.
+    /// Time without use after which a container is to [`Runtime::shrink`]. Absent: never.
     pub shrink_after: Option<Duration>,
 }
 
@@ -92,7 +92,7 @@ pub struct Listed {
     pub handle: Handle,
     /// The runtime's own name for this incarnation (a pod's UID), if it has one.
     pub uid: Option<String>,
-    /// Told to end already, and not gone yet.
+    /// The container was ended, and is not gone yet.
     pub leaving: bool,
 }
 

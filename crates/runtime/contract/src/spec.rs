@@ -27,14 +27,14 @@ pub struct PlacementSpec {
     /// this user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// By which the worker was chosen; a runtime's own rules may go by them too.
+    /// Tags by which the worker was chosen; a runtime's own rules may go by them too.
     #[serde(default)]
     pub tags: Vec<String>,
 }
 
 impl PlacementSpec {
     /// Returns a hash that tells whether an existing object was made from this spec. The claim's
-    /// token is no part of it: no reader of the object should see a hash of a secret.
+    /// token is not part of it: no reader of the object should see a hash of a secret.
     pub fn hash(&self) -> String {
         let identity = serde_json::json!({
             "handle": self.handle, "installation": self.installation, "image": self.image.named(),
@@ -58,7 +58,7 @@ impl std::fmt::Debug for PlacementSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Image {
-    /// Nothing but the shim: for native resource types.
+    /// An image with nothing but the shim, for native resource types.
     Shim,
     /// The machine's own root file system under a private overlay; on Kubernetes, the image that
     /// the target names for it.

@@ -111,7 +111,8 @@ fn pause(lacks: &[Lack], before: Option<&[Lack]>, last: Duration) -> Duration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pulse {
     Answers,
-    /// It does not know us (any more): the account is gone, or its credentials have run out.
+    /// The API server does not know us (any more): the account is gone, or its credentials have run
+    /// out.
     Unknown,
     Silent,
 }
@@ -127,7 +128,7 @@ impl Pulse {
         }
     }
 
-    /// Why nothing can be placed, after it has been so for a while.
+    /// Returns the reason why nothing can be placed, after it has been so for a while.
     fn trouble(self, after: Duration) -> Option<String> {
         let seconds = after.as_secs();
         match self {

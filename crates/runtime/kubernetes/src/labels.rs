@@ -17,7 +17,7 @@ pub(crate) const LOOKS: &str = "probe";
 /// Present once the step has ended and its pod only stays for people: [`KEPT`].
 pub(crate) const STATE: &str = "airside.dev/state";
 pub(crate) const KEPT: &str = "kept";
-/// By this the cluster autoscaler knows whether it may remove the pod with its node.
+/// Annotation by which the cluster autoscaler knows whether it may remove the pod with its node.
 pub(crate) const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 /// Key of the mechanism that keeps the pod off the network: [`HELD`], a NetworkPolicy.
 pub(crate) const NETWORK: &str = "airside.dev/network";

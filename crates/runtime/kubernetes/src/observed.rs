@@ -195,7 +195,7 @@ fn silence(status: &PodStatus, node: Option<&str>) -> Option<String> {
         let message = status.message.as_deref().unwrap_or_default().trim();
         return Some(format!("{what} (NodeLost: {message})"));
     }
-    // Whatever the kubelet itself says of a pod that has not started is no silence.
+    // Whatever the kubelet itself says of a pod that has not started is not silence.
     let started = container_state(status).is_some_and(|state| state.running.is_some());
     let ready = condition(status, "Ready").filter(|_| started)?;
     if ready.status == "True" {

@@ -1,6 +1,6 @@
 //! Images that are artifacts, as the server's own registry has them.
 //!
-//! Another crate publishes them: a runtime is told their names and the login with which a team
+//! Another crate publishes them: a runtime gets their names and the login with which a team
 //! pulls.
 
 use airside_model::VolumeId;
@@ -16,11 +16,12 @@ pub trait ImagePublisher: Send + Sync + 'static {
     /// without the registry.
     async fn publish(&self, team: &str, volume: &VolumeId) -> Result<String, PublishError>;
 
-    /// With which a team's images are pulled. The same for hours, so that pods can share it.
+    /// Returns the login with which a team's images are pulled. It is equal for hours, so that pods
+    /// can share its Secret.
     fn login(&self, team: &str) -> Login;
 }
 
-/// It does not show itself.
+/// A login for images of one team. It has no `Debug`, so that it is never printed.
 pub struct Login {
     pub username: String,
     pub password: String,
@@ -28,7 +29,7 @@ pub struct Login {
 
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// The artifact is no image.
+    /// The artifact is not an image.
     #[error("{0}")]
     Refused(String),
     /// Asking again later may work.

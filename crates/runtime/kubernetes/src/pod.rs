@@ -1,4 +1,4 @@
-//! From a [`PlacementSpec`] and a [`Target`] to the pod, without a request to any server.
+//! Builds the pod of a [`PlacementSpec`] on a [`Target`], without a request to any server.
 //!
 //! The pod is unprivileged and has a user namespace of its own unless the target says otherwise; it
 //! gets no service account token of the usual kind and no CPU limit.
@@ -50,7 +50,8 @@ pub(crate) const RESERVED_MOUNTS: &[&str] = &["/.airside", STATE, powers::ROOT_M
 
 const SHIM_MOUNT: &str = "/.airside/bin";
 const PROOF_MOUNT: &str = "/.airside/proof";
-/// In the container's own writable layer: a volume for it would only slow the start.
+/// Folder of the shim's state, in the container's own writable layer: a volume for it would only
+/// slow the start.
 const STATE: &str = "/.airside-state";
 /// The kubelet renews the token long before this; a claim uses it once.
 const PROOF_SECONDS: i64 = 3600;

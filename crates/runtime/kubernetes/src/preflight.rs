@@ -27,7 +27,7 @@ pub(crate) struct Preflight {
     found: nodes::LastResult,
 }
 
-/// It cannot be found out now.
+/// The answer cannot be found out now.
 #[derive(Debug)]
 pub(crate) struct Unknown;
 
@@ -60,7 +60,8 @@ impl Preflight {
         answer.map_err(|_| Unknown)
     }
 
-    /// Why the server refuses for good, in its words. What it may allow later is not known.
+    /// Returns the reason why the server refuses for good, in its words. A refusal that it may lift
+    /// later is unknown.
     fn refusal(&self, doing: &str, error: &kube::Error) -> Result<String, Unknown> {
         match classify(&self.target.name, doing, error) {
             // The caller names the worker itself.

@@ -13,7 +13,7 @@ const SKEW_SECONDS: u64 = 60;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
-    #[error("the pod's token is no token")]
+    #[error("the pod's token cannot be read")]
     Malformed(#[source] jsonwebtoken::errors::Error),
     #[error("the pod's token is signed with {0:?}; only RS256 and ES256 are accepted")]
     Algorithm(Algorithm),
@@ -29,7 +29,7 @@ pub enum ProofError {
         found: String,
         expected: String,
     },
-    /// Not the token's fault: try again later.
+    /// The keys cannot be read, which is not the token's fault: try again later.
     #[error("the pod's token cannot be checked now")]
     Keys(#[from] KeysError),
 }

@@ -44,9 +44,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Remembers the names of pull secrets beyond the life of this process.
 #[async_trait]
 pub trait PullSecretNames: Send + Sync + 'static {
-    /// Before the secret is made.
+    /// Notes a Secret that is about to be made.
     async fn remember(&self, worker: &WorkerName, name: &str) -> Result<(), String>;
-    /// After it was removed.
+    /// Removes the note of a Secret that was removed.
     async fn forget(&self, worker: &WorkerName, name: &str) -> Result<(), String>;
     async fn all(&self, worker: &WorkerName) -> Result<Vec<String>, String>;
 }
@@ -78,13 +78,13 @@ pub(crate) struct PullSecrets {
     installation: InstallationId,
     worker: WorkerName,
     names: OnceLock<Arc<dyn PullSecretNames>>,
-    /// Held while one is made, so that two steps do not make two.
+    /// Known Secrets; locked while one is made, so that two steps do not make two.
     known: Mutex<HashMap<Credential, Known>>,
 }
 
 struct Known {
     name: String,
-    /// When it was last seen to be there.
+    /// Time at which the Secret was last seen to be there.
     made: Option<Instant>,
     used: Instant,
 }
@@ -120,7 +120,7 @@ impl PullSecrets {
         let now = Instant::now();
         let there = match known.entry(credential.clone()) {
             Entry::Occupied(there) => there.into_mut(),
-            // Also one that cannot be made now keeps its name: the next try is for the same.
+            // Also one that cannot be made now keeps its name: the next try is for that name.
             Entry::Vacant(place) => {
                 let name = format!("airside-pull-{:032x}", rand::random::<u128>());
                 let remembered = self.names().remember(&self.worker, &name).await;

@@ -37,7 +37,7 @@ impl<S> Layer<S> for RateLayer {
 struct Bucket {
     spacing: Duration,
     credit: Duration,
-    /// When the last request would have gone, spaced evenly.
+    /// Time at which the last request would have gone, spaced evenly.
     last: Instant,
 }
 

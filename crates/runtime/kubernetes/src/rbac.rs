@@ -80,7 +80,7 @@ impl Feature {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub group: &'static str,
-    /// With its subresource, if it is about one.
+    /// Resource with its subresource, if the rule is about one.
     pub resource: &'static str,
     pub verbs: &'static [&'static str],
 }

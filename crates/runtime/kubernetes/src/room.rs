@@ -17,7 +17,7 @@ pub(crate) use shortage::{node_shortage, quota_shortage};
 /// The plan for a step that finds no room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// Nothing of ours would help, or what goes already will.
+    /// The step waits: nothing of ours would help, or what goes already will.
     Wait,
     /// These kept pods give back what they asked for.
     Shrink(Vec<Handle>),

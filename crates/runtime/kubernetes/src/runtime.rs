@@ -326,7 +326,7 @@ impl Runtime for KubeRuntime {
     }
 }
 
-/// Why a pod of the right name is not the one wanted.
+/// The reason why a pod of the right name is not the one wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum Unadoptable {
     #[error("belongs to another installation or worker")]

@@ -77,7 +77,7 @@ pub struct Target {
     /// Secrets of the namespace with which its nodes pull images.
     pub pull_secrets: Vec<String>,
     pub rate: Rate,
-    /// Steps beyond so many pods wait.
+    /// Largest number of pods. Steps beyond it wait.
     pub max_pods: Option<u32>,
     /// Time for which a shim may be without the hub before it ends its process; absent for the
     /// server's own.
@@ -90,12 +90,12 @@ pub struct Target {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privileged {
-    /// They are refused.
+    /// Privileged steps are refused.
     #[default]
     Deny,
-    /// They are privileged inside a user namespace of their own.
+    /// Privileged steps are privileged inside a user namespace of their own.
     Userns,
-    /// They are root on their node.
+    /// Privileged steps are root on their node.
     Host,
 }
 
@@ -114,9 +114,10 @@ pub enum ShimDelivery {
 pub struct KeptPods {
     /// Number of kept pods, where the server's own limit is too many.
     pub most: Option<usize>,
-    /// After a build that did not succeed, unless as the server says.
+    /// Time for which containers stay after a build that did not succeed; without it the server's
+    /// setting counts.
     pub stay: Option<Duration>,
-    /// Idle for so long, they give back what they had asked for.
+    /// Idle time after which kept containers give back what they had asked for.
     pub shrink_after: Duration,
 }
 

@@ -278,7 +278,7 @@ impl Observer {
         };
     }
 
-    /// Whatever differs from what this observer was told.
+    /// Returns all that differs from what this observer got.
     fn catch_up(&mut self, states: &HashMap<Handle, Observed>) {
         for handle in self
             .alive

@@ -1,4 +1,4 @@
-//! On a real cluster as in `cluster.rs`: a target that is reached as a service account whose files
+//! A target on a real cluster, as in `cluster.rs`, that is reached as a service account whose files
 //! are in a folder, as they are in a pod, with no more rights than `airside k8s rbac` prints.
 
 #![allow(clippy::unwrap_used)]

@@ -14,8 +14,8 @@ use airside_runtime::{Observed, Runtime};
 use airside_runtime_kubernetes::{KubeRuntime, Target};
 use common::{BUSYBOX, Cluster, busybox, target, wait_for};
 
-/// On every node of the development cluster, and content to do nothing. Policies cannot set lists
-/// such as a command.
+/// An image that is on every node of the development cluster, and content to do nothing. Policies
+/// cannot set lists such as a command.
 const SIDECAR: &str = "airside.local/pause:1";
 
 /// Adds a label and a sidecar to each pod of one namespace.

@@ -218,7 +218,7 @@ async fn a_kept_pod_gives_back_what_it_asked_for() {
     let restarts = "{.status.containerStatuses[0].restartCount}";
     assert_eq!(cluster.field(&spec, restarts), "0");
     runtime.destroy(&spec.handle).await.unwrap();
-    // One that is not there any more is no trouble.
+    // One that is not there any more is not a problem.
     let other = cluster.step("work", 2);
     runtime.shrink(&other.handle).await.unwrap();
 }

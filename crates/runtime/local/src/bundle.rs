@@ -86,7 +86,7 @@ pub(crate) fn config(
     })
 }
 
-/// The shim puts the root file system together by itself, and is told where.
+/// The shim puts the root file system together by itself, and gets its place.
 pub(crate) fn lend_root(config: &mut Value) {
     if let Some(environment) = config["process"]["env"].as_array_mut() {
         environment.push(json!(format!("{}={ROOT}", env::ROOT)));

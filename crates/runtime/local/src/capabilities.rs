@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::cgroup;
 
-/// By number, as the kernel counts them.
+/// Capabilities by number, as the kernel counts them.
 const ALL: [&str; 41] = [
     "CAP_CHOWN",
     "CAP_DAC_OVERRIDE",

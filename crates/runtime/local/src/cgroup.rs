@@ -59,7 +59,8 @@ pub(crate) fn leave(installation: &InstallationId) {
     groups_of(installation).for_each(|group| remove_empty(&group));
 }
 
-/// From the innermost outwards; one with a process in it stays, and with it all around it.
+/// Removes empty groups from the innermost outwards; a group with a process in it stays, and so do
+/// all groups around it.
 fn remove_empty(group: &Path) {
     for inner in fs::read_dir(group).into_iter().flatten().flatten() {
         if inner.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -6,7 +6,7 @@
 //!   record.json   written before the helper is asked
 //!   init.json     written by the helper between creating and starting: from here on it is never
 //!                 made again
-//!   started       written by the helper once the shim was told to run
+//!   started       written by the helper once the shim was started
 //!   rootfs/ upper/ work/ outputs/   its files
 //! ```
 
@@ -121,7 +121,7 @@ impl ContainerDir {
         self.read("init.json")
     }
 
-    /// Only with the lock: without it a helper may be at work.
+    /// Returns the status; only with the lock, since a helper may be at work without it.
     pub(crate) fn status(&self) -> Result<Status, Error> {
         // Without a first process nothing has run: it may be made from the start.
         if self.record()?.is_none() || self.init()?.is_none() {

@@ -24,12 +24,12 @@ pub enum Error {
     Foreign { handle: Handle },
     #[error("the container {handle} does not exist")]
     NoContainer { handle: Handle },
-    #[error("{path:?} is no output of the container {handle}")]
+    #[error("{path:?} is not an output of the container {handle}")]
     NoOutput { handle: Handle, path: String },
     #[error("the input {path:?} needs the volume {volume}, which this machine does not have")]
     NoVolume { path: String, volume: VolumeId },
     #[error(
-        "the volume {volume} is no image: it has no folder `rootfs`. An image artifact comes from a get \
+        "the volume {volume} is not an image: it has no folder `rootfs`. An image artifact comes from a get \
          of an image, or from a task that makes one in rootfs format"
     )]
     NoRootfs { volume: VolumeId },

@@ -25,7 +25,7 @@ const IN_USE: Duration = Duration::from_secs(3600);
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Something that is open to everybody, by its path below the folder.
+/// A file that every user may read, by its path below the folder.
 struct Open {
     path: PathBuf,
     metadata: fs::Metadata,
@@ -124,7 +124,7 @@ fn copy(folder: &Path, to: &Path, entry: &Open) -> io::Result<()> {
     }
 }
 
-/// Copies a file if it is still open to everybody: it may have been closed since it was found.
+/// Copies a file if every user may still read it: it may have been closed since it was found.
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = fs::File::open(from)?;
     if source.metadata()?.permissions().mode() & READABLE == 0 {
@@ -203,7 +203,7 @@ mod tests {
         assert!(!there("shadow") && !there("closed"));
         assert_eq!(copy(), first, "nothing changed");
         write(&etc.join("late-secret"), "s", 0o600);
-        assert_eq!(copy(), first, "secrets are no news");
+        assert_eq!(copy(), first, "secrets are not news");
         write(&etc.join("late"), "l", 0o644);
         let second = copy();
         assert!(second != first && second.join("late").exists());

@@ -26,7 +26,7 @@ impl Default for IdRange {
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no range of ids: write FIRST:COUNT, both above 65535 and below 2^31 together")]
+#[error("{0:?} is not a range of ids: write FIRST:COUNT, both above 65535 and below 2^31 together")]
 pub struct BadIdRange(String);
 
 impl IdRange {

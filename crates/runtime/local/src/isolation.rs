@@ -17,7 +17,7 @@ use crate::{
     rootless,
 };
 
-/// More processes than builds need, and fewer than a machine can take.
+/// Default limit of processes: more than builds need, and fewer than a machine can take.
 const PROCESSES: u32 = 10_000;
 
 /// The network that steps have.

@@ -35,13 +35,13 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 /// The reason for which an installation counts as over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// It was an `airside run`, to which nothing comes back.
+    /// The server was an `airside run`, to which nothing comes back.
     Run,
-    /// Its data folder was removed.
+    /// The server's data folder was removed.
     Gone,
-    /// Its server was killed, and no step of it is left.
+    /// The server was killed, and no step of it is left.
     Idle,
-    /// Its server is stopped and may come back to its steps.
+    /// The server is stopped and may come back to its steps.
     Stopped,
 }
 
@@ -86,7 +86,7 @@ pub struct Leavings {
     _hold: Hold,
 }
 
-/// Whatever keeps the installation's server away meanwhile.
+/// The lock that keeps the installation's server away meanwhile.
 #[derive(Debug)]
 enum Hold {
     Presence(#[allow(dead_code, reason = "locked for as long as it lives")] Dead),

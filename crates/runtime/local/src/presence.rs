@@ -26,7 +26,8 @@ use crate::{LocalOptions, rootless};
 
 const FOLDER: &str = "/run/airside/installations";
 
-/// Another server that looks whether we live holds our file for a moment.
+/// Number of tries to lock our file: another server that looks whether we live holds it for a
+/// moment.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -37,7 +38,7 @@ pub(crate) struct Presence(#[allow(dead_code, reason = "locked for as long as it
 /// The facts about an installation that others need when its server is dead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Here {
-    /// Its containers are below this folder.
+    /// Folder below which the server's containers are.
     pub root: PathBuf,
     /// Device of the root: a root that is gone while its device is there was removed, and not
     /// unmounted.

@@ -1,4 +1,4 @@
-//! A process that can be told from another that later got its number.
+//! A process that is not mistaken for another that later got its number.
 
 use std::{fs, io, os::fd::OwnedFd};
 

@@ -8,7 +8,8 @@ use crate::{Error, cgroup, container::ContainerDir, process};
 
 const PATIENCE_SECONDS: i64 = 30;
 
-/// With the lock held. The mounts were the container's own and go with its last process.
+/// Removes a container, with the lock held. The mounts were the container's own and go with its
+/// last process.
 pub(crate) fn container(
     dir: &ContainerDir,
     installation: &InstallationId,
@@ -35,8 +36,8 @@ pub(crate) fn container(
     airside_archive::remove(dir.path()).map_err(Error::disk(dir.path()))
 }
 
-/// With the lock held. What was left by a server that was killed before the container had a first
-/// process: nothing of it has run, and nothing of it is to be built upon.
+/// Removes, with the lock held, what was left by a server that was killed before the container had
+/// a first process: nothing of it has run, and nothing of it is to be built upon.
 pub(crate) fn unstarted(
     dir: &ContainerDir,
     installation: &InstallationId,

@@ -21,7 +21,7 @@ use rustix::{mount::MountPropagationFlags, thread::UnshareFlags};
 use group::Group;
 use subordinate::Range;
 
-/// Why an ordinary user cannot have steps here, and what to do.
+/// The reason why an ordinary user cannot have steps here, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {
     #[error(
@@ -117,7 +117,7 @@ fn kernel(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Obstacle {
     }
 }
 
-/// The programs that may map more than one id are told from outside of the namespace, once it is
+/// The programs that may map more than one id are called from outside of the namespace, once it is
 /// there.
 fn map_ids(users: Range, groups: Range) -> Result<(), Obstacle> {
     let mapping = |error: io::Error| Obstacle::Mapping {

@@ -43,7 +43,7 @@ pub struct LocalRuntime {
     options: Arc<LocalOptions>,
     isolation: Arc<Isolation>,
     board: Arc<Board>,
-    /// Containers that are being removed by this server: their end is no exit of their own.
+    /// Containers that are being removed by this server: their end is not an exit of their own.
     removing: Arc<Mutex<HashSet<Handle>>>,
     /// One per living container; they end with the runtime, the containers do not.
     watchers: Mutex<JoinSet<()>>,

@@ -47,7 +47,7 @@ impl fmt::Debug for Join {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrival {
-    /// Its process was started: an administrator who landed it before wants it back.
+    /// The agent's process was started: an administrator who landed it before wants it back.
     Started,
     /// Only the connection is new.
     Back,
@@ -62,7 +62,7 @@ pub struct AgentToken {
     pub secret: String,
 }
 
-/// Why a text is no token. The text itself is never part of the words.
+/// The reason why a text is not a token. The text itself is never part of the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAgentToken {
     #[error("it does not begin with `{MARK}:`")]

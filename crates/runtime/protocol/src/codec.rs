@@ -5,7 +5,8 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::{HubSays, Output, ShimSays, ToHub, ToShim};
 
-/// Longer frames are refused unread. Orders carry whole environments, hence not smaller.
+/// Longest frame; longer ones are refused unread. Orders carry whole environments, hence not
+/// smaller.
 pub const MAX_FRAME: usize = 8 * 1024 * 1024;
 
 /// The longest frame of a peer that has not shown yet who it is. Claims and joins are far shorter.

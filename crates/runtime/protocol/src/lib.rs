@@ -63,8 +63,8 @@ pub const OLDEST_AGENT_PROTOCOL: u32 = 1;
 /// there, whatever became of the binary's own path.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Names of the environment variables through which a runtime tells a shim where to claim. The shim
-/// removes every one of them before it runs anything.
+/// Names of the environment variables by which a shim gets the address for its claim from a
+/// runtime. The shim removes every one of them before it runs anything.
 pub mod env {
     /// `host:port` of the hub, or `unix:` and the path of its socket, as seen from the step.
     pub const HUB: &str = "AIRSIDE_HUB";

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Join;
 
-/// From a shim to the hub.
+/// A message from a shim to the hub.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToHub {
     Control(ShimSays),
@@ -15,7 +15,7 @@ pub enum ToHub {
     Chunk(Bytes),
 }
 
-/// From the hub to a shim.
+/// A message from the hub to a shim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToShim {
     Control(HubSays),
@@ -54,7 +54,7 @@ pub enum ShimSays {
         session: String,
         id: String,
     },
-    /// Opens the connection of an agent, which is no shim: a machine that offers itself as a
+    /// Opens the connection of an agent, which is not a shim: a machine that offers itself as a
     /// worker.
     Join(Box<Join>),
 }
@@ -132,9 +132,9 @@ pub struct Claimed {
 pub struct Order {
     pub run: Executable,
     pub args: Vec<String>,
-    /// On top of what the image brings; later entries win.
+    /// Variables on top of what the image brings; later entries win.
     pub env: Vec<(String, String)>,
-    /// Created when missing.
+    /// Working folder of the process; created when missing.
     pub dir: String,
     /// A name or number, optionally `:group`; root when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,7 +164,7 @@ pub struct Order {
     /// Outputs to upload after the end, whatever the exit. Empty where the runtime seals them.
     #[serde(default)]
     pub upload: Vec<Transfer>,
-    /// Without a hub for this long, the shim ends its process.
+    /// Seconds without a hub after which the shim ends its process.
     pub fence_after_seconds: u64,
 }
 
@@ -182,11 +182,12 @@ impl std::fmt::Debug for Order {
 pub struct Hijack {
     /// Made up by the hub, for one answer.
     pub id: String,
-    /// With a slash: relative to the folder. Without: looked up in `PATH`.
+    /// Program to run. A path with a slash is relative to the folder; one without is looked up in
+    /// `PATH`.
     pub path: String,
     #[serde(default)]
     pub args: Vec<String>,
-    /// On top of the step's; later entries win.
+    /// Variables on top of the step's; later entries win.
     #[serde(default)]
     pub env: Vec<(String, String)>,
     /// The step's own where absent.
@@ -197,7 +198,8 @@ pub struct Hijack {
     pub user: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tty: Option<Tty>,
-    /// It gets an empty folder as its `TMPDIR`, which goes with it and all it left there.
+    /// True if the process gets an empty folder as its `TMPDIR`, which goes with it and all it left
+    /// there.
     #[serde(default)]
     pub scratch: bool,
 }
@@ -216,7 +218,7 @@ impl std::fmt::Debug for Hijack {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Executable {
-    /// With a slash: relative to `dir`. Without: looked up in `PATH`.
+    /// A program. A path with a slash is relative to `dir`; one without is looked up in `PATH`.
     Path(String),
     /// The shim's own binary: native resource types are part of it.
     Shim,
@@ -259,7 +261,7 @@ pub enum Exit {
     NotFound(String),
     /// The process never ran or its outputs could not be stored; the text says why.
     Broken(String),
-    /// Ended because the hub said `Stop`.
+    /// The process ended because the hub sent `Stop`.
     Stopped,
     /// Ended because the container was taken away under it: an eviction, a deletion by hand.
     TakenAway,

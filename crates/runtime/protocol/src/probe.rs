@@ -25,7 +25,7 @@ pub enum Ids {
 #[serde(rename_all = "snake_case")]
 pub enum Overlay {
     Works,
-    /// In the kernel's words.
+    /// The kernel refused, in its words.
     Refused(String),
     /// The container has no right to mount anything.
     Untried,

@@ -41,7 +41,7 @@ use self::link::Link;
 
 pub use message::{AgentMessage, RuntimeAnswer, RuntimeRequest, ServerMessage};
 
-/// Between two tries to reach the hub, at first and at last.
+/// Pause between two tries to reach the hub, at first and at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -110,7 +110,7 @@ impl std::fmt::Display for HubAddress {
 pub struct AgentOptions {
     pub hub: HubAddress,
     pub token_file: PathBuf,
-    /// The token's, if it is said at all.
+    /// Name that the token must be for; none accepts the token's.
     pub name: Option<String>,
     pub team: Option<String>,
     pub tags: Vec<String>,
@@ -118,7 +118,7 @@ pub struct AgentOptions {
     pub installation: InstallationId,
     /// Path at which the agent's shims reach the hub.
     pub hub_socket: PathBuf,
-    /// Images that no step used for so long go.
+    /// Time after which images that no step used are removed.
     pub keep_images: Duration,
 }
 

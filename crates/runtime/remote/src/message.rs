@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum AgentMessage {
-    /// Its runtime saw something: first all that is there, then every change.
+    /// The agent's runtime saw something: first all that is there, then every change.
     Saw {
         observation: Observation,
     },
@@ -30,7 +30,7 @@ pub enum ServerMessage {
         team: Option<String>,
         tags: Vec<String>,
     },
-    /// Only where `retry` is set may it come again.
+    /// The server refuses the agent, which may come again only if `retry` is set.
     Refused {
         reason: String,
         retry: bool,

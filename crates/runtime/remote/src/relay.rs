@@ -39,7 +39,8 @@ pub(crate) async fn serve(listener: Arc<UnixListener>, hub: HubAddress) {
     }
 }
 
-/// Until either side ends it: neither says anything after the other is gone.
+/// Passes messages on until either side ends the connection: neither says anything after the other
+/// is gone.
 async fn relay(shim: UnixStream, hub: &HubAddress) -> io::Result<()> {
     let hub = dial(hub).await?;
     let (from_shim, to_shim) = shim.into_split();

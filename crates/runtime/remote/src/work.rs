@@ -32,7 +32,7 @@ pub(crate) async fn serve_requests(
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     loop {
         let done = tokio::select! {
-            // In this order: what the runtime saw while it did something is said before that it is
+            // In this order: what the runtime saw while it did something is sent before that it is
             // done.
             biased;
             Some(observation) = observations.next() => {
@@ -91,7 +91,7 @@ async fn answer(
     })
 }
 
-/// Removes images that no step used for so long, now and then.
+/// Removes images that no step used for this long, at intervals.
 pub(crate) async fn collect_images(runtime: AnyRuntime, keep: Duration) {
     let mut looks = tokio::time::interval(LOOK);
     loop {

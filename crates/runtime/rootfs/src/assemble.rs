@@ -108,7 +108,7 @@ fn finish(layout: &Layout, manifest: &Manifest, dir: &Path) -> Result<(), Error>
         .map_err(Error::disk(&path))
 }
 
-/// Why an image could not be unpacked.
+/// Returns the reason why an image could not be unpacked.
 fn explain(answer: PullerAnswer) -> Error {
     match answer {
         PullerAnswer::Mismatch { expected, actual } => Error::Mismatch { expected, actual },

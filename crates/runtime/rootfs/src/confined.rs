@@ -157,7 +157,7 @@ async fn last_line(
     Ok(None)
 }
 
-/// The answer of a process that has said all it has to say; none, if it does not come to an end.
+/// Returns the answer of a process that has ended; none if it does not end.
 async fn ended(mut child: Child, said: Option<&[u8]>) -> Result<PullerAnswer, Error> {
     if said.is_none() {
         let _ = child.kill().await;
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// The line that is no progress, and the progress that was passed on.
+    /// The line that is not progress, and the progress that was passed on.
     async fn heard(said: &[u8]) -> (Option<Vec<u8>>, Vec<PullProgress>) {
         let seen = Mutex::new(Vec::new());
         let listener = |progress| seen.lock().unwrap().push(progress);

@@ -13,7 +13,7 @@ use crate::Digest;
 pub enum Error {
     #[error("there is no image {what}")]
     Missing { what: String },
-    #[error("{} is no OCI image layout: it has no index.json", path.display())]
+    #[error("{} is not an OCI image layout: it has no index.json", path.display())]
     NoLayout { path: PathBuf },
     #[error("{what} has no image for {platform}")]
     NoPlatform { what: String, platform: String },

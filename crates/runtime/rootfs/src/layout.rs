@@ -82,7 +82,7 @@ impl Layout {
     /// The layers of an image and where they are.
     pub(crate) fn layers(&self, manifest: &Manifest) -> Result<Vec<Layer>, Error> {
         let layer = |layer: &Descriptor| {
-            // One that is missing is told about here.
+            // A missing one is reported here.
             self.open(&layer.digest)?;
             Ok(Layer {
                 path: self.blob(&layer.digest),
@@ -112,7 +112,7 @@ impl Layout {
             if found.is_file() {
                 File::open(&path)
             } else {
-                Err(io::Error::other("it is no file"))
+                Err(io::Error::other("it is not a file"))
             }
         });
         match opened {

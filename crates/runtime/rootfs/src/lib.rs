@@ -83,7 +83,7 @@ pub struct Options {
     pub program: Vec<OsString>,
     /// Other places to pull from.
     pub mirrors: Mirrors,
-    /// Nothing is pulled while more of the disk is used than that.
+    /// Disk usage above which nothing is pulled.
     pub fullest: Percent,
     /// Given if several processes use the store at once: a name for those of this process's teams,
     /// which are other teams than those of the same name elsewhere.

@@ -1,9 +1,9 @@
 //! The teams that may have an image that is here: every team if it was pulled without a login, else
 //! the teams that their own login got it for.
 //!
-//! A digest is no secret: versions show it. So the registry is asked for each team once, and only
-//! the registry that the image came from: any other would say what its owner likes, and must give
-//! the whole image instead.
+//! A digest is not a secret: versions show it. So the registry is asked for each team once, and
+//! only the registry that the image came from: any other would say what its owner likes, and must
+//! give the whole image instead.
 
 use std::{collections::BTreeSet, fs, io, path::Path};
 
@@ -33,9 +33,9 @@ pub(crate) struct Proofs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ImageAccess {
     Proved,
-    /// The registry that the image came from can tell.
+    /// The registry that the image came from decides.
     AskRegistry,
-    /// Only the whole image is a proof.
+    /// The whole image is the only proof.
     Fetch,
 }
 

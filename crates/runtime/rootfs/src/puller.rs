@@ -50,12 +50,12 @@ fn say(answer: &PullerAnswer) -> io::Result<()> {
     io::stdout().write_all(&line)
 }
 
-/// A pull goes on if its progress cannot be reported: the end of it will tell.
+/// A pull goes on if its progress cannot be reported: its end is reported.
 fn report(progress: PullProgress) {
     let _ = say(&PullerAnswer::Progress(progress));
 }
 
-/// The image store logs what is said here.
+/// The image store logs what is printed here.
 fn complain(words: &str) -> ExitCode {
     let _ = writeln!(io::stderr(), "puller: {words}");
     ExitCode::FAILURE

@@ -53,7 +53,7 @@ impl Image {
         &self.source
     }
 
-    /// Returns true if its registry, or a mirror that the source names, hears a login.
+    /// Returns true if its registry, or a mirror that the source names, gets a login.
     pub(crate) fn has_login(&self) -> bool {
         airside_resource_types::has_login(&self.source)
     }
@@ -69,7 +69,7 @@ impl Image {
         .to_string()
     }
 
-    /// Why it could not be pulled.
+    /// Returns the reason why the image could not be pulled.
     pub(crate) fn explain(&self, answer: PullerAnswer) -> Error {
         match answer {
             PullerAnswer::NotPulled(words) => Error::Pull {

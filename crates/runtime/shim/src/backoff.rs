@@ -14,7 +14,7 @@ impl Backoff {
         Self { next: FIRST }
     }
 
-    /// To be called when something has worked.
+    /// Begins again with the shortest pause; to be called when something has worked.
     pub(crate) fn reset(&mut self) {
         self.next = FIRST;
     }
@@ -23,7 +23,8 @@ impl Backoff {
         tokio::time::sleep(self.advance()).await;
     }
 
-    /// Between half of the full wait and all of it, so that a thousand shims do not knock at once.
+    /// Returns the next wait: between half of the full wait and all of it, so that a thousand shims
+    /// do not connect at once.
     fn advance(&mut self) -> Duration {
         let wait = self.next.mul_f64(0.5 + rand::random::<f64>() / 2.0);
         self.next = (self.next * 2).min(MAX_PAUSE);

@@ -33,9 +33,9 @@ enum Error {
     Spool(std::io::Error),
 }
 
-/// Protocol of this shim. One that is built for tests may be told to speak an earlier protocol, and
-/// so be the shim of an earlier server; nothing can tell it so afterwards. A text that is no number
-/// stands for protocol 0, which no hub speaks.
+/// Protocol of this shim. One that is built for tests may be asked to speak an earlier protocol,
+/// and so be the shim of an earlier server; nothing can tell it so afterwards. A text that is not a
+/// number stands for protocol 0, which no hub speaks.
 const SPOKEN: u32 = match option_env!("AIRSIDE_SHIM_PROTOCOL") {
     None => PROTOCOL,
     Some(text) => match u32::from_str_radix(text, 10) {

@@ -1,7 +1,7 @@
 //! The shim: first process of every step container.
 //!
 //! It dials out to the hub, claims its step, fetches the inputs, runs the process, streams its
-//! output, uploads the outputs, reports how it went, and stays until it is told to leave.
+//! output, uploads the outputs, reports how it went, and stays until the hub lets it leave.
 //!
 //! ```text
 //!            ┌── control ── the one connection that lasts; reconnects for ever

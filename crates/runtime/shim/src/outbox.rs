@@ -85,7 +85,7 @@ impl Outbox {
         self.session.borrow().clone().unwrap_or_default()
     }
 
-    /// Comes to an end when the hub has not been heard for `limit`.
+    /// Returns once nothing came from the hub for `limit`.
     pub(crate) async fn unheard_for(&self, limit: Duration) {
         loop {
             let deadline = airside_model::deadline_after(*self.heard.borrow(), limit);

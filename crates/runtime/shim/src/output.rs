@@ -1,4 +1,4 @@
-//! From the process's streams to the outbox, no faster than the spool has room.
+//! The way of output from the process's streams to the outbox, no faster than the spool has room.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) fn pump(stream: Arc<Stream>, source: Source, outbox: Arc<Outbox>) -> 
                 Ok(0) => return,
                 Ok(read) => {
                     outbox.output(source, &buffer[..read]);
-                    // A process that never pauses must not keep what it said from being sent.
+                    // A process that never pauses must not keep its output from being sent.
                     tokio::task::yield_now().await;
                 }
                 Err(error) => {

@@ -177,7 +177,7 @@ fn become_user(command: &mut Command, user: &User, jail: &Arc<Jail>, terminal: b
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Nothing where the process is to be who the shim is: that needs no rights.
+/// Returns the ids to change to. None if the process is to have the shim's: that needs no rights.
 fn switch(user: &User) -> Option<(Uid, Gid, Vec<Gid>)> {
     let own = (
         rustix::process::getuid().as_raw(),

@@ -1,5 +1,5 @@
 //! Collects every process that ends: the one that was started, and as first process of a container
-//! also everybody's orphans.
+//! also the orphans of all processes.
 //!
 //! All of it happens on one thread, so a process cannot be collected between its start and
 //! [`Reaper::watch`].
@@ -20,7 +20,7 @@ use tokio::{
     time::{Duration, timeout},
 };
 
-/// Between two rounds of killing what the round before has orphaned.
+/// Pause between two rounds of killing what the round before has orphaned.
 const ROUND: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]

@@ -2,10 +2,10 @@
 //! process's own.
 //!
 //! A runtime that cannot start the shim in such an image starts it in an empty one and lends it a
-//! folder. The shim unpacks the image there and changes its root, and with it everybody's in the
-//! container: from then on all is as if the runtime had started the shim in that image. What the
-//! container had of the machine (`/proc`, `/dev`, `/sys`, the names of hosts) is taken along as it
-//! was, so what was masked there stays masked.
+//! folder. The shim unpacks the image there and changes its root, and with it that of every process
+//! in the container: from then on all is as if the runtime had started the shim in that image. What
+//! the container had of the machine (`/proc`, `/dev`, `/sys`, the names of hosts) is taken along as
+//! it was, so what was masked there stays masked.
 //!
 //! The image is not trusted. So everything is mounted after the change of root, when no link leads
 //! out of it.
@@ -51,7 +51,7 @@ pub(crate) enum Error {
     #[error("cannot fetch the step's image: {0}")]
     Fetch(String),
     #[error(
-        "the volume {0} is no image: it has no folder `rootfs`. An image artifact comes from a get of an image, or \
+        "the volume {0} is not an image: it has no folder `rootfs`. An image artifact comes from a get of an image, or \
          from a task that makes one in rootfs format"
     )]
     NoRootfs(VolumeId),

@@ -69,7 +69,7 @@ pub(crate) struct Step {
     hijacks: Hijacks,
     /// Leave as soon as the result is committed.
     leaving: bool,
-    /// With which status the shim ends.
+    /// Status with which the shim ends.
     status: ExitCode,
 }
 
@@ -206,7 +206,7 @@ impl Step {
                         kill_at = Some(kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
                     }
                     StageEvent::Terminate => {
-                        // However the process takes it, this is no end of its own.
+                        // However the process takes it, this is not an end of its own.
                         cause.get_or_insert(Exit::TakenAway);
                         process.signal(Signal::TERM);
                     }
@@ -232,7 +232,7 @@ impl Step {
         let settling = async move {
             reaper.kill_all().await;
             for output in process.output {
-                // A reader ends by itself; if it failed, it has said so.
+                // A reader ends by itself; if it failed, it has logged that.
                 let _ = output.await;
             }
         };

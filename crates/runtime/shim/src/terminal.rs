@@ -1,7 +1,7 @@
 //! A terminal for the process: we hold one end, it sees the other as its controlling terminal.
 //!
 //! The kernel would put a carriage return before each line feed, and takes longer for that than for
-//! everything else it does with a long output. So it is told not to, and the reader of our end does
+//! everything else it does with a long output. So it is set not to, and the reader of our end does
 //! it ([`ends_lines`]). A process that asks its terminal to do it, or to leave all output as it is,
 //! gets what it asks for.
 

@@ -230,7 +230,7 @@ async fn without_a_hub_for_too_long_the_process_is_ended() {
     let (mut control, _) = hub.claimed(&order, 0).await;
     control.started().await;
     drop(control);
-    // Connections that lead nowhere are no hub.
+    // Connections that lead nowhere are not a hub.
     let fenced = async { eventually("the fence", || shim.log().contains("no hub for 1 s")).await };
     let nowhere = async {
         loop {

@@ -8,7 +8,7 @@ use airside_protocol::{
 use airside_store::{AgentPass, Store};
 use tracing::warn;
 
-/// Why an agent is not let in, in words for its operator.
+/// The reason why an agent is not let in, in words for its operator.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) reason: String,

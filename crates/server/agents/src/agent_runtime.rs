@@ -61,13 +61,13 @@ impl AgentRuntime {
         self.line.lock().is_some()
     }
 
-    /// Another process than this one is connected as this worker.
+    /// Returns true if another process than this one is connected as this worker.
     pub(crate) fn is_taken_from(&self, instance: &str) -> bool {
         let line = self.line.lock();
         line.as_ref().is_some_and(|line| line.instance != instance)
     }
 
-    /// From here on it is asked through this line; one from before ends.
+    /// Sends all further requests to the agent through this line; an earlier line ends.
     pub(crate) fn connect(&self, line: AgentLine) {
         *self.line.lock() = Some(line);
         self.condition.send_replace(Condition::default());
@@ -117,7 +117,7 @@ impl AgentRuntime {
         self.board.set(handle, observed);
     }
 
-    /// These were placed there, by this server or an earlier one.
+    /// Takes over the containers that this server or an earlier one placed there.
     pub(crate) fn adopt(&self, handles: impl IntoIterator<Item = Handle>) {
         self.own.lock().extend(handles);
     }
@@ -229,7 +229,7 @@ impl Runtime for AgentRuntime {
                 Err(self.otherwise(other))
             }
             Err(error) => {
-                // The agent may have heard of it, now or earlier.
+                // The agent may know of it, now or earlier.
                 self.silent(&spec.handle);
                 Err(error)
             }

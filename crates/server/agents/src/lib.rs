@@ -55,13 +55,15 @@ pub trait WorkerRegister: Send + Sync + 'static {
     ) -> Result<WorkerState, AdmissionError>;
 }
 
-/// Why an agent with a good token is no worker.
+/// The reason why an agent with a good token does not become a worker.
 #[derive(Debug, thiserror::Error)]
 pub enum AdmissionError {
     /// The configuration has a worker of its name.
-    #[error("there is a worker `{worker}` already that is no agent: the agent needs another name")]
+    #[error(
+        "there is a worker `{worker}` already that is not an agent: the agent needs another name"
+    )]
     Taken { worker: WorkerName },
-    /// It may come again.
+    /// The server cannot register the agent now; the agent may come again.
     #[error("the server cannot register workers at the moment")]
     Unable,
 }

@@ -24,7 +24,8 @@ impl Login<'_> {
         self.write("failed", why);
     }
 
-    /// With a password. What is wrong with us rather than with it is logged in full, too.
+    /// Records the end of a login with a password. A fault of the server or its directory is logged
+    /// in full, too.
     pub(crate) fn ended(&self, denied: Option<&Denied>) {
         match denied {
             None => self.succeeded(),

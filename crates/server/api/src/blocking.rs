@@ -12,7 +12,7 @@ use tokio::{
     time::Instant,
 };
 
-/// A client may take or send nothing for so long.
+/// Longest time for which a client may take or send nothing.
 const STALLED: Duration = Duration::from_secs(60);
 
 /// Reads and writes by waiting, and fails when the client is too slow. Only for threads that are no
@@ -24,7 +24,7 @@ pub(crate) struct Blocking<T> {
 }
 
 impl<T> Blocking<T> {
-    /// To be called within the runtime that drives `inner`.
+    /// Wraps `inner`; to be called within the runtime that drives it.
     pub(crate) fn new(inner: T) -> Self {
         Self {
             inner,

@@ -8,7 +8,7 @@ use crate::error::{ApiError, Result};
 /// Enough for anything but a pipeline.
 const SMALL_KIB: usize = 256;
 
-/// The body as text of at most so many bytes.
+/// Returns the body as text, of at most this many bytes.
 pub(crate) async fn text(body: Body, what: &str, largest: usize) -> Result<String> {
     let bytes = to_bytes(body, largest).await.map_err(|_| {
         let limit = match largest >> 20 {

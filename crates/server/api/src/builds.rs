@@ -13,10 +13,10 @@ pub enum TriggerError {
     Store(#[from] airside_store::Error),
 }
 
-/// The reason why a build could not be told to stop.
+/// The reason why a build could not be stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum AbortError {
-    #[error("the build could not be told to stop")]
+    #[error("the build could not be stopped")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Store(#[from] airside_store::Error),
@@ -36,7 +36,7 @@ pub struct Preparation {
     pub paused_pipeline: bool,
     pub paused_job: bool,
     pub max_running_builds: bool,
-    /// By name; why there is no version where there is none.
+    /// Inputs by name, each with the reason why it has no version, if it has none.
     pub inputs: Vec<(String, Option<String>)>,
 }
 

@@ -80,8 +80,8 @@ fn told(unknown: &[String]) -> Option<String> {
     Some(format!("credential validation failed\n\n{listed}\n\n"))
 }
 
-/// Returns one line for each part of a task's own configuration that lacks variables: names may be
-/// the same around it.
+/// Returns a line for each part of a task step that lacks variables. A line about the task's own
+/// configuration says so, since the step around it may lack a variable of the same name.
 fn task_lacks(step: &TaskStep, known: &dyn Lookup) -> impl Iterator<Item = String> {
     let config = step.config.as_ref().and_then(|config| lacks(config, known));
     let config = config.map(|error| format!("failed to interpolate task config: {error}"));

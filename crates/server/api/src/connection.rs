@@ -15,11 +15,11 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-/// A client that takes nothing of an answer for so long is gone, or means harm. People page through
-/// a build's output.
+/// Time after which a client that takes nothing of an answer is gone, or means harm. People page
+/// through a build's output.
 const TAKING: Duration = Duration::from_secs(600);
 
-/// A client may send nothing of a request's body for so long.
+/// Longest time for which a client may send nothing of a request's body.
 const SENDING: Duration = Duration::from_secs(60);
 
 /// A stream with its place, which it has for as long as anything reads or writes, web sockets

@@ -1,4 +1,4 @@
-//! Errors of requests, as `fly` is told of them.
+//! Errors of requests, as `fly` gets them.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub(crate) enum ApiError {
     Internal(&'static str),
 }
 
-/// After this a client may as well try again.
+/// Time after which a client may as well try again.
 const SOON: Duration = Duration::from_secs(5);
 
 pub(crate) type Result<T, E = ApiError> = std::result::Result<T, E>;

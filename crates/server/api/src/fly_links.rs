@@ -164,7 +164,7 @@ fn not_found_page() -> Response {
     (StatusCode::NOT_FOUND, pages::not_found()).into_response()
 }
 
-/// Answers what is no route at all: browsers get a page, programs the status alone.
+/// Answers what is not a route at all: browsers get a page, programs the status alone.
 pub(crate) async fn unknown(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let reads = method == Method::GET || method == Method::HEAD;
     let is_api = uri.path().starts_with("/api/");

@@ -1,4 +1,4 @@
-//! The few pages that are no part of the web interface: logging in, what can come of that, and
+//! The few pages that are not part of the web interface: logging in, what can come of that, and
 //! handing a token to fly. They load nothing from anywhere.
 
 use airside_auth::Principal;

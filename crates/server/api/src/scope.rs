@@ -29,7 +29,7 @@ pub(crate) struct ScopeObjects {
 /// The objects that a request names: the parameters of its path, and the query's part of them.
 pub(crate) struct RequestPath<'a> {
     pub(crate) names: PathNames<'a>,
-    /// Tells pipelines of one name apart.
+    /// Variables that distinguish pipelines of one name.
     pub(crate) vars: InstanceVars,
     pub(crate) worker: Option<&'a str>,
 }

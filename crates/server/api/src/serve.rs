@@ -221,7 +221,7 @@ async fn answer(
     let request = request.map(|body| Body::new(Paced::new(body, activity.clone())));
     let mut router = router;
     let response: Response = router.call(request).await?;
-    // A web socket: from here on it is no request any more, and users in it may be silent.
+    // A web socket: from here on it is not a request any more, and users in it may be silent.
     if connects || response.status() == StatusCode::SWITCHING_PROTOCOLS {
         activity.keep();
     }

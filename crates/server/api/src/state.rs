@@ -113,7 +113,7 @@ impl ApiState {
         self
     }
 
-    /// Tells those that choose workers of administrators' changes.
+    /// Notifies those that choose workers of administrators' changes.
     pub fn with_workers(mut self, workers: Arc<dyn WorkerLife>) -> Self {
         self.workers = workers;
         self

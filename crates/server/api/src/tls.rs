@@ -70,11 +70,11 @@ impl ResolvesServerCert for Current {
     }
 }
 
-/// Tells a file from what takes its place, also behind a symbolic link.
+/// Distinguishes a file from its replacement, also behind a symbolic link.
 type Stamp = (u64, i64, i64, u64);
 
 impl Tls {
-    /// Between two looks at the files.
+    /// Pause between two looks at the files.
     pub const LOOK: Duration = Duration::from_secs(5);
 
     pub fn load(cert: &Path, key: &Path) -> Result<Self, TlsError> {

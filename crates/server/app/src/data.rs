@@ -25,7 +25,7 @@ pub(crate) struct DataFolder {
     made: Vec<PathBuf>,
     /// The store of images, if it is not in the folder.
     images: Option<Images>,
-    /// Held for as long as the server lives.
+    /// Lock that is held for as long as the server lives.
     _lock: File,
 }
 

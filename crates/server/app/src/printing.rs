@@ -14,7 +14,7 @@ pub fn try_print(text: &str) -> io::Result<bool> {
     print_to(&mut io::stdout().lock(), text)
 }
 
-/// Writes lines to standard error. A closed one is no error: there is no other place to say so.
+/// Writes lines to standard error. A closed one is not an error: there is no other place to say so.
 pub fn tell(lines: &str) {
     let _ = writeln!(io::stderr(), "{lines}");
 }

@@ -73,7 +73,7 @@ Examples:
   # Give ((variables)) values; those of the secrets file are hidden in all output
   airside run ci.yml -v branch=main -l vars.yml --secrets-file secrets.yml
 
-  # Take a secret from the environment variable TOKEN, and put nothing
+  # Take a secret from the environment variable TOKEN, and leave out all puts
   airside run ci.yml --secret TOKEN --no-put";
 
 pub const EXIT_STATUS: &str = "\
@@ -96,7 +96,7 @@ pub struct Options {
     #[arg(short = 'j', long = "job", value_name = "JOB")]
     jobs: Vec<String>,
 
-    /// Run only the jobs of --job: everything that they would wait for counts as passed
+    /// Run only the jobs of --job, without the jobs that their inputs must have passed
     #[arg(long)]
     only: bool,
 
@@ -108,7 +108,7 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     parallel: Option<u16>,
 
-    /// Leave out all puts, and the steps that need what they would have made
+    /// Leave out all puts, and the steps that need their versions or artifacts
     #[arg(long)]
     no_put: bool,
 

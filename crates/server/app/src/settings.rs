@@ -15,7 +15,9 @@ mod variables;
 
 use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, parser::ValueSource};
+use clap::{
+    Arg, ArgAction, ArgMatches, Command, FromArgMatches, error::ErrorKind, parser::ValueSource,
+};
 
 pub use file::ConfigError;
 pub(crate) use file::ConfigFile;
@@ -30,7 +32,9 @@ const NOTE: &str = "\
 Settings:
   Every option is also a variable, AIRSIDE_ and its name in capitals (AIRSIDE_DATABASE_URL), and a
   key of the file that --config names (database-url: …). An option wins over the variable, the
-  variable over the file, in which relative paths begin at its directory. A DURATION has units (30s, 5m, 1h30m), and so has a size (500MB, 1GiB).";
+  variable over the file, in which relative paths begin at its directory. A flag has the value true
+  or false there; --FLAG=false turns it off again. A DURATION has units (30s, 5m, 1h30m), and so has
+  a size (500MB, 1GiB).";
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -64,7 +68,7 @@ pub enum Origin {
         line: usize,
     },
     Default,
-    /// Not given, and without a default.
+    /// The setting is not given and has no default.
     Unset,
 }
 
@@ -78,9 +82,20 @@ pub fn name(arg: &Arg) -> Option<&str> {
     arg.get_long().filter(|long| !NO_SETTINGS.contains(long))
 }
 
-/// Gives the commands of the server, and `airside run`, their variables.
+/// Gives the commands of the server, and `airside run`, their variables. Their flags take `true`
+/// and `false` too.
 pub fn with_variables(command: Command) -> Command {
-    let command = run::with_variables(command);
+    with_settings(command, switchable)
+}
+
+/// Returns the commands as their help and manual pages show them. A flag is shown without the
+/// values that it takes: the notes below the options explain them once.
+pub fn as_shown(command: Command) -> Command {
+    with_settings(command, |arg| arg)
+}
+
+fn with_settings(command: Command, of_flag: fn(Arg) -> Arg) -> Command {
+    let command = run::with_variables(command, of_flag);
     SERVERS.iter().fold(command, |command, server| {
         command.mut_subcommand(*server, |command| {
             // The last of two equal options counts, so that scripts can add to what others wrote.
@@ -92,15 +107,31 @@ pub fn with_variables(command: Command) -> Command {
                 .after_long_help(long.unwrap_or_else(|| NOTE.to_owned()))
                 .args_override_self(true);
             command.mut_args(|arg| match arg.get_long() {
-                // The rule is said once, under all of them.
+                // The rule is printed once, under all of them.
                 Some(long) if long == "config" || name(&arg).is_some() => {
-                    let variable = variable(long);
-                    switchable(arg).env(variable).hide_env(true)
+                    let variable = variable_of(&arg, long);
+                    of_flag(arg).env(variable).hide_env(true)
                 }
                 _ => arg,
             })
         })
     })
+}
+
+/// Returns the variable of an option: that of an earlier name if only that one is set.
+fn variable_of(arg: &Arg, long: &str) -> String {
+    let current = variable(long);
+    let is_set = |variable: &String| std::env::var_os(variable).is_some();
+    if is_set(&current) {
+        return current;
+    }
+    let mut earlier = earlier_names(arg).map(variable);
+    earlier.find(is_set).unwrap_or(current)
+}
+
+/// Returns the names that an option had before, by which it is still known.
+fn earlier_names(arg: &Arg) -> impl Iterator<Item = &str> {
+    arg.get_all_aliases().into_iter().flatten()
 }
 
 /// Lets a flag take `true` or `false` as a value too: a variable or a file could not turn it off
@@ -109,7 +140,7 @@ fn switchable(arg: Arg) -> Arg {
     match arg.get_action() {
         ArgAction::SetTrue => arg
             .action(ArgAction::Set)
-            .value_name("BOOL")
+            .value_name("true|false")
             .num_args(0..=1)
             .require_equals(true)
             .default_missing_value("true")
@@ -120,8 +151,11 @@ fn switchable(arg: Arg) -> Arg {
 
 /// Reads options and variables, then the file that they name, then all of it together.
 pub fn read<T: FromArgMatches>(command: Command, args: Vec<OsString>) -> Result<Read<T>, Error> {
+    let plain = command.clone();
     let mut command = with_variables(command);
-    let mut matches = command.try_get_matches_from_mut(&args)?;
+    let mut matches = command
+        .try_get_matches_from_mut(&args)
+        .map_err(|error| shown(error, plain, &args))?;
     let mut file = None;
     if let Some((server, path)) = config_path(&matches) {
         let known = command
@@ -148,6 +182,19 @@ pub fn read<T: FromArgMatches>(command: Command, args: Vec<OsString>) -> Result<
     })
 }
 
+/// Returns the help that was asked for with flags as people use them.
+fn shown(error: clap::Error, command: Command, args: &[OsString]) -> clap::Error {
+    if error.kind() != ErrorKind::DisplayHelp {
+        return error;
+    }
+    let again = as_shown(command).try_get_matches_from(args);
+    // A flag with a value before --help is an error there.
+    again
+        .err()
+        .filter(|again| again.kind() == ErrorKind::DisplayHelp)
+        .unwrap_or(error)
+}
+
 fn config_path(matches: &ArgMatches) -> Option<(String, PathBuf)> {
     let (server, matches) = matches.subcommand()?;
     if !SERVERS.contains(&server) {
@@ -169,18 +216,18 @@ fn in_effect(command: &Command, matches: &ArgMatches, file: Option<&ConfigFile>)
                 values: raw
                     .map(|value| value.to_string_lossy().into_owned())
                     .collect(),
-                origin: origin(name, matches.value_source(id), file),
+                origin: origin(arg, name, matches.value_source(id), file),
                 secret: arg.is_hide_env_values_set(),
             }
         })
         .collect()
 }
 
-fn origin(name: &str, source: Option<ValueSource>, file: Option<&ConfigFile>) -> Origin {
+fn origin(arg: &Arg, name: &str, source: Option<ValueSource>, file: Option<&ConfigFile>) -> Origin {
     match source {
         None => Origin::Unset,
         Some(ValueSource::CommandLine) => Origin::Option,
-        Some(ValueSource::EnvVariable) => Origin::Variable(variable(name)),
+        Some(ValueSource::EnvVariable) => Origin::Variable(variable_of(arg, name)),
         Some(_) => file
             .and_then(|file| file.origin(name))
             .unwrap_or(Origin::Default),

@@ -31,7 +31,7 @@ Examples:
   # Check all task files; warnings count as errors
   airside validate --task --strict tasks/*.yml
 
-  # Show what can be mended in an old pipeline, then mend it
+  # Show what --fix would change in an old pipeline, then change it
   airside validate --fix --check ci.yml
   airside validate --fix ci.yml";
 
@@ -43,10 +43,10 @@ makes, and texts that YAML reads as something else.
 
 With --fix it writes ((name)) for {{name}}, `in_parallel` for `aggregate`, the one key that a
 misspelt key can mean, and quotes around texts that YAML reads as numbers where text is wanted.
-Comments and layout stay. A problem that appears behind a mended one is shown as usual.
+Comments and layout stay. Problems that remain are shown as usual.
 
 With --strict it is more lenient than `fly validate-pipeline --strict` in one case: unknown keys at
-the top level, where anchors are often kept, are no warning.";
+the top level, where anchors are often kept, are not a warning.";
 
 #[derive(Args)]
 pub struct Options {
@@ -59,10 +59,10 @@ pub struct Options {
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
-    /// Write what is certainly meant into the files, and print the lines that changed
+    /// Apply fixes that have one possible correction, and print the lines that changed
     #[arg(long)]
     fix: bool,
-    /// With --fix, only print what would be changed, and fail if that is anything
+    /// Only print what --fix would change, and exit with 1 if a file would change
     #[arg(long, requires = "fix")]
     check: bool,
     /// Print the result as JSON
@@ -337,7 +337,7 @@ fn trap_warnings(text: &str, node: &Node) -> impl Iterator<Item = Warning> {
         .map(|trap| trap.warning())
 }
 
-/// By place, those without one last.
+/// Sorts warnings by their place; those without one come last.
 fn in_order(mut warnings: Vec<Warning>) -> Vec<Warning> {
     warnings.sort_by_key(|warning| {
         let start = warning.span.map(|span| span.start);
@@ -378,7 +378,7 @@ fn warning_json(warning: &Warning) -> Value {
     placed(json!(warning), warning.span)
 }
 
-/// With its place in the file.
+/// Adds the warning's place in the file.
 fn placed(mut shown: Value, span: Option<Span>) -> Value {
     if let Some(span) = span {
         shown["line"] = json!(span.start.line);

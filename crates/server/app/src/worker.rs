@@ -132,7 +132,7 @@ fn create_token(api: &Api, token: &Token) -> Result<()> {
     let path = format!("/agents/{}/token", api::encode(&token.name));
     let wanted = json!({"team": token.team, "tags": token.tags});
     let made: Made = serde_json::from_slice(&api.call("PUT", &path, Some(&wanted))?)
-        .context("the server's answer is no token; is it another version of airside?")?;
+        .context("the server's answer is not a token; is it another version of airside?")?;
     match &token.output {
         Some(file) => write_token(file, &made.token)?,
         None => print_line(&made.token)?,
@@ -160,8 +160,9 @@ fn write_token(file: &Path, token: &str) -> Result<()> {
 }
 
 fn list_tokens(api: &Api) -> Result<()> {
-    let passes: Vec<Pass> = serde_json::from_slice(&api.call("GET", "/agents", None)?)
-        .context("the server's answer is no list of tokens; is it another version of airside?")?;
+    let passes: Vec<Pass> = serde_json::from_slice(&api.call("GET", "/agents", None)?).context(
+        "the server's answer is not a list of tokens; is it another version of airside?",
+    )?;
     for pass in passes {
         let team = pass.team.as_deref().unwrap_or("all teams");
         let tags = match pass.tags.as_slice() {

@@ -33,10 +33,10 @@ pub enum Access {
     Token,
     /// Every user with a role on some team; the response holds only the objects that they may see.
     SomeTeam,
-    /// At least this role on the team.
+    /// Every user with at least this role on the team.
     Role(Role),
-    /// At least this role on the team that the worker belongs to; a worker of no team is the
-    /// admins'.
+    /// Every user with at least this role on the team that the worker belongs to; a worker of no
+    /// team is the admins'.
     WorkerTeam(Role),
     /// Every caller if the pipeline is exposed, else viewers.
     ExposedPipeline,

@@ -68,7 +68,7 @@ pub struct Identity {
     pub user_name: String,
     /// Full name of the user; may be empty.
     pub name: String,
-    /// May be empty.
+    /// Email address; may be empty.
     pub email: String,
     pub groups: Vec<String>,
 }

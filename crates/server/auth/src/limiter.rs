@@ -1,4 +1,4 @@
-//! Slows down guessing: so many tries at once, then a few that wait for their turn, then none.
+//! Slows down guessing: a number of tries at once, then a few that wait for their turn, then none.
 
 use std::{
     collections::{HashMap, hash_map::RandomState},
@@ -19,7 +19,7 @@ const SHARED: u64 = 64;
 pub(crate) struct Rate {
     /// Tries that may fail in a row.
     pub(crate) burst: u32,
-    /// After that there is one more for each of these.
+    /// Time after which one more try may fail.
     pub(crate) refill: Duration,
     /// Tries that may wait for their turn; those after them are refused.
     pub(crate) line: u32,
@@ -82,12 +82,12 @@ impl<K: Clone + Eq + Hash> Limiter<K> {
         })
     }
 
-    /// The tries of this key were no guesses.
+    /// The tries of this key were not guesses.
     pub(crate) fn succeeded(&self, key: &K) {
         self.buckets().remove(&Key::Own(key.clone()));
     }
 
-    /// The last try of this key was no guess; what was tried before it may have been.
+    /// The last try of this key was not a guess; what was tried before it may have been.
     pub(crate) fn take_back(&self, key: &K) {
         if let Some(bucket) = self.buckets().get_mut(&Key::Own(key.clone())) {
             bucket.used = bucket.used.saturating_sub(1);

@@ -16,7 +16,7 @@ pub trait Directory: Send + Sync {
     async fn check(&self, name: &str, password: &str) -> Result<Option<Identity>, DirectoryError>;
 }
 
-/// Why a directory could not be asked.
+/// The reason why a directory could not be asked.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct DirectoryError(Box<dyn std::error::Error + Send + Sync>);
@@ -27,7 +27,7 @@ impl DirectoryError {
     }
 }
 
-/// None of them, by default.
+/// Providers that are configured; none of them by default.
 #[derive(Clone, Default)]
 pub struct Providers {
     /// Asked about every name that no local user has.

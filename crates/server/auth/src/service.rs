@@ -13,7 +13,8 @@ use crate::{
     token,
 };
 
-/// Longer than any token or password that could be meant seriously.
+/// Largest credential that is looked at: longer than any token or password that could be meant
+/// seriously.
 const MAX_CREDENTIAL_BYTES: usize = 1024;
 
 /// The name under which all names are counted that no user has: no user can be called this.
@@ -76,7 +77,7 @@ impl Auth {
         Self::with_providers(store, users, Providers::default(), duration)
     }
 
-    /// With others who vouch for users, too.
+    /// Creates the service with identity providers, which vouch for further users.
     pub fn with_providers(
         store: Store,
         users: Vec<LocalUser>,

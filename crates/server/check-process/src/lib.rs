@@ -11,7 +11,7 @@
 //!
 //! - [`Checkers`] is the handle: it runs a check, and returns versions or a [`Failure`];
 //! - `team` has one current process, started by a request and ended after a while without any;
-//! - `process` is one of them as the server sees it, [`serve`] the same from inside;
+//! - `process` is one of them as the server sees it, [`serve`] is the process from inside;
 //! - `sandbox` is what the process gives up before it reads its first request;
 //! - `wire` is the messages of both sides.
 //!
@@ -51,7 +51,7 @@ pub struct Check {
     pub freshness: Freshness,
 }
 
-/// Tells if an equal check that is under way may answer this one.
+/// True if an equal check that is under way may answer this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
     /// A check that is under way is enough.

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 pub(crate) const MAX_LINE_BYTES: usize = 8 << 10;
 
 /// Returns the next line, or as much of it as [`MAX_LINE_BYTES`] allows. None at the end of the
-/// stream. Bytes that are no text are replaced.
+/// stream. Bytes that are not text are replaced.
 pub(crate) async fn next_line(
     from: &mut (impl AsyncBufRead + Unpin),
 ) -> io::Result<Option<String>> {

@@ -212,7 +212,7 @@ impl Process {
         }
     }
 
-    /// Until it ends: hears what it says, and ends it when it has nothing to do for long.
+    /// Handles what the process says until it ends, and ends it when it has nothing to do for long.
     async fn attend(
         &self,
         mut child: Child,
@@ -226,7 +226,7 @@ impl Process {
             .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let how = tokio::select! {
             how = self.hear(stdout, team) => how,
-            () = self.ended.cancelled() => "it was told to".to_owned(),
+            () = self.ended.cancelled() => "it was asked to".to_owned(),
             () = self.idle(idle) => "it had nothing to do".to_owned(),
         };
         if let Some(group) = group {

@@ -50,7 +50,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The server logs what is said here.
+/// The server logs what is printed here.
 fn complain(words: &str) -> ExitCode {
     let _ = writeln!(io::stderr(), "checker: {words}");
     ExitCode::FAILURE

@@ -12,7 +12,7 @@ use crate::{Check, Freshness};
 
 type Run<V> = BoxFuture<'static, Arc<V>>;
 
-/// Two checks of the same key would find the same.
+/// Key of a check: two checks with equal keys would find equal versions.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     team: String,

@@ -20,7 +20,7 @@ use crate::{
 const MAX_WAITING: usize = 50_000;
 
 /// Number of tries of a check whose process died. Whatever killed the first process, the second
-/// will hardly die of the same.
+/// will hardly die of that cause.
 const TRIES: u32 = 2;
 
 pub(crate) struct Team {

@@ -30,14 +30,14 @@ pub(crate) enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<Version>,
     },
-    /// To read a path of a secret manager that a tenant named.
+    /// A request to read a path of a secret manager that a tenant named.
     Secret {
         #[serde(rename = "type")]
         type_: String,
         config: Value,
         path: String,
     },
-    /// To read the documents of an image, named by a tag or a digest.
+    /// A request to read the documents of an image, named by a tag or a digest.
     Image {
         source: Map<String, Value>,
         reference: String,

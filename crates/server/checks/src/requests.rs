@@ -17,7 +17,7 @@ pub trait CheckRequests: Send + Sync {
     async fn request(&self, request: CheckRequest<'_>) -> Result<Build, CheckRequestError>;
 
     /// Creates a build that checks a resource for a caller who knows its token. The payload is not
-    /// trusted: it can only say that a push to another branch is no reason to check.
+    /// trusted: it can only say that a push to another branch is not a reason to check.
     async fn webhook(
         &self,
         pipeline: PipelineId,
@@ -35,7 +35,7 @@ pub enum CheckSubject<'a> {
     Prototype(&'a str),
 }
 
-/// Tells if the types that a subject is made with are checked too, before their interval is over.
+/// True if the types that a subject is made with are checked too, before their interval is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckDepth {
     Shallow,
@@ -144,8 +144,8 @@ impl CheckService {
         }
     }
 
-    /// Returns why the payload is no reason to check the resource. A payload that is not understood
-    /// spares nothing.
+    /// Returns why the payload is not a reason to check the resource. A payload that is not
+    /// understood spares nothing.
     async fn spares(
         &self,
         pipeline: &Pipeline,

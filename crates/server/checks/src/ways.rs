@@ -46,7 +46,7 @@ pub enum CheckAnswer {
 pub enum CheckWay {
     Process(ProcessRunner),
     Guest(GuestRunner),
-    /// In a container with the image of its type, as a step of a build.
+    /// A container with the image of its type, as a step of a build.
     Container,
 }
 

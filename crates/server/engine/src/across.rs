@@ -2,7 +2,7 @@
 //!
 //! The values may be known only now, so the plan of each combination is made here, from a template,
 //! and only when its turn has come. What the values were is settled before the first of them
-//! begins: after a crash it is the same again.
+//! begins: after a crash it is computed again, with the same result.
 
 mod announce;
 mod coerce;
@@ -61,7 +61,7 @@ pub(crate) async fn run(
     across.conclude(status, context).await
 }
 
-/// Settles the values and tells which substeps there will be. Says why if there can be none.
+/// Settles the values and announces the substeps. Returns the reason if there can be none.
 async fn prepare(
     interpreter: &Interpreter<'_>,
     id: &PlanId,
@@ -138,7 +138,7 @@ struct Across<'a> {
     interpreter: &'a Interpreter<'a>,
     node: &'a AcrossPlan,
     recipe: &'a Recipe,
-    /// Why substeps erred, with their numbers.
+    /// Errors of substeps, with the substeps' numbers.
     errors: Mutex<Vec<(usize, String)>>,
 }
 
@@ -208,7 +208,7 @@ impl Across<'_> {
         })
     }
 
-    /// Tells how it went. What its steps erred with is said once more.
+    /// Reports how it went, with the errors of its steps once more.
     async fn conclude(self, status: Status, context: &Context) -> Result<Status> {
         let (interpreter, id) = (self.interpreter, &self.recipe.id);
         if let Some(cause) = context.stop.cause() {

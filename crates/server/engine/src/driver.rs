@@ -208,7 +208,7 @@ impl Engine {
         Ok(credentials.of(asker, &sources.unwrap_or_default()))
     }
 
-    /// Commits the end, then tells it. A crash in between is mended at the next start.
+    /// Commits the end, then announces it. A crash in between is mended at the next start.
     async fn finish(
         &self,
         build: &Build,
@@ -282,7 +282,7 @@ impl Engine {
 
 enum Planned {
     Ready(Box<Plan>),
-    /// It cannot run; the reason is in its log.
+    /// The build cannot run; the reason is in its log.
     Impossible,
     Aborted,
 }

@@ -4,10 +4,10 @@ use airside_model::VolumeId;
 
 use crate::{Result, StepError, leaf::Leaf, reference};
 
-/// Why a file that a step names cannot be read, in Concourse's words.
+/// The reason why a file that a step names cannot be read, in Concourse's words.
 #[derive(Debug)]
 pub(crate) enum NoFile {
-    /// Without a slash it names no artifact.
+    /// The path has no slash, so that it names no artifact.
     NoArtifact,
     UnknownArtifact {
         artifact: String,
@@ -55,7 +55,7 @@ pub(crate) async fn read(leaf: Leaf<'_>, name: &str) -> Result<Vec<u8>, NoFile> 
         path: &path,
     };
     match file.read(leaf, &found.volume).await {
-        // A description has no more than what is said of the image.
+        // A description has only the image's metadata.
         Err(NoFile::NotThere { .. }) if found.reference.is_some() => {}
         read => return read,
     }

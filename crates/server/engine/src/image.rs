@@ -152,7 +152,7 @@ pub(crate) async fn fetch(
     tags: &[String],
 ) -> Result<StepImage, StepError> {
     let PlanNode::Get(image) = &get.node else {
-        return Err("the plan of an image is no get".to_owned().into());
+        return Err("the plan of an image is not a get".to_owned().into());
     };
     if image.image.get_plan.is_none() {
         match image.type_.as_str() {

@@ -1,4 +1,4 @@
-//! From a build that has its inputs to its plan.
+//! The plan of a build that has its inputs.
 
 use std::collections::BTreeMap;
 

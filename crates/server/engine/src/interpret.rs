@@ -246,7 +246,7 @@ impl Interpreter<'_> {
         self.ended.lock().get(id)?.version.clone()
     }
 
-    /// Why leaves of this plan erred.
+    /// Returns the errors of this plan's leaves.
     pub(crate) fn errors(&self, plan: &Plan) -> Vec<String> {
         let (ended, mut errors) = (self.ended.lock(), Vec::new());
         plan.visit(&mut |node| {

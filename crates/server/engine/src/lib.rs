@@ -65,8 +65,8 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Returns true if the same may work a little later: the database, the log's disk or a runtime
-    /// was away, or one of them full.
+    /// Returns true if a second try may succeed a little later: the database, the log's disk or a
+    /// runtime was away, or one of them full.
     fn is_transient(&self) -> bool {
         use airside_orchestrator::Error as Step;
         match self {
@@ -259,7 +259,7 @@ impl Engine {
         Ok(build)
     }
 
-    /// Aborts a build: its steps are told to stop.
+    /// Aborts a build: its steps are stopped.
     pub async fn abort(&self, build: BuildId) -> Result<()> {
         let asked = self.parts.store.request_abort(build).await;
         // On a full disk that cannot be written, but a build that runs here can be stopped, which

@@ -18,10 +18,10 @@ pub(crate) struct Outcome {
     /// Artifacts it registered, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) artifacts: BTreeMap<String, VolumeId>,
-    /// Why it erred; `across` repeats it.
+    /// The step's error, which `across` repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
-    /// Kept apart, and sealed.
+    /// Values that are kept apart, and sealed.
     #[serde(skip)]
     pub(crate) hidden: Hidden,
 }

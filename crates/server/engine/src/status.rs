@@ -12,7 +12,7 @@ pub(crate) enum Status {
     Errored,
     /// A timeout around it ran out. The timeout itself makes a failure of it.
     TimedOut,
-    /// Told to stop.
+    /// The node was stopped.
     Aborted,
 }
 
@@ -33,7 +33,7 @@ impl Status {
     }
 }
 
-/// Why a node is to stop.
+/// The reason why a node is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum StopCause {
     TimedOut,
@@ -72,7 +72,7 @@ pub(crate) enum Hook {
 pub(crate) enum Surroundings {
     /// A stop of the step stops the hook too.
     Same,
-    /// Nothing stops it.
+    /// Nothing stops the hook.
     Fresh,
 }
 

@@ -2,14 +2,14 @@
 
 use crate::{Error, status::StopCause};
 
-/// Why a step, or the plan of a build, does not go on.
+/// The reason why a step, or the plan of a build, does not go on.
 #[derive(Debug)]
 pub(crate) enum StepError {
     /// The server failed: nothing is known of the step, and the build is taken up again.
     Ours(Error),
     /// The user must act: the step has erred, and the text goes into the build's log.
     Users(String),
-    /// The step was told to stop before it had a process.
+    /// The step was stopped before it had a process.
     Stopped(StopCause),
 }
 

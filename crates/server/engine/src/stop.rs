@@ -46,7 +46,7 @@ impl Stop {
         }
     }
 
-    /// Why this part is to stop, if it is.
+    /// Returns the reason why this part is to stop, if it is.
     pub(crate) fn cause(&self) -> Option<StopCause> {
         if !self.token.is_cancelled() {
             return None;

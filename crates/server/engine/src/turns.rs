@@ -1,4 +1,4 @@
-//! One at a time, of what is the same: gets that fetch it, checks of it.
+//! Turns for equal work, one at a time: gets of one version, checks of one resource.
 
 use std::{collections::HashMap, hash::Hash, sync::Arc};
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 /// Type of images in registries, as plans name it.
 const TYPE: &str = "registry-image";
-/// With any of these in its source an image is not just its name.
+/// Fields of a source that make an image more than its name.
 const MORE: [&str; 8] = [
     "username",
     "password",

@@ -18,7 +18,7 @@ enum Victim {
     Output(VolumeId, u64),
 }
 
-/// A container with less than one part in so many of the disk did not fill it, and its end would
+/// A container with less than this fraction (1/N) of the disk did not fill it, and its end would
 /// make little room.
 const PART: u64 = 20;
 

@@ -21,7 +21,7 @@ impl Collector {
         Ok(collected)
     }
 
-    /// Removes garbage volumes of finished builds, and trees that the store has never heard of.
+    /// Removes garbage volumes of finished builds, and trees that the store does not know.
     pub(crate) async fn collect_volumes(&self) -> Result<u64> {
         // Before the rows are read: a volume is announced before there is anything of it.
         let volumes = self.parts.volumes.clone();
@@ -41,8 +41,8 @@ impl Collector {
         Ok(collected)
     }
 
-    /// Measures volumes whose size no step has told, for teams with a quota of them: of before the
-    /// quota, or before a crash.
+    /// Measures volumes whose size no step has reported, for teams with a quota of them: of before
+    /// the quota, or before a crash.
     async fn measure_volumes(&self, there: &[VolumeId]) -> Result<()> {
         let store = &self.parts.store;
         if !store.quotas().has(Quota::Volumes) {

@@ -57,7 +57,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Other users of room on this machine's disk.
 #[async_trait]
 pub trait Workers: Send + Sync {
-    /// Removes images from which no container was made for so long and on which none stands; how
+    /// Removes images from which no container was made for this long and on which none stands; how
     /// many.
     async fn collect_images(&self, unused_for: Duration) -> u64;
 
@@ -68,7 +68,8 @@ pub trait Workers: Send + Sync {
     /// The container that takes most of this machine's disk, with its bytes.
     async fn largest_container(&self) -> Option<(Handle, u64)>;
 
-    /// Ends a container and its step without a word to the database; the step's build is told why.
+    /// Ends a container and its step without a word to the database; the step's build gets the
+    /// reason.
     async fn end_container(&self, handle: &Handle, why: &str) -> bool;
 
     /// The bytes that a team's images take, where there is a registry.
@@ -81,7 +82,7 @@ pub struct Keep {
     pub logs: LogRetention,
     /// Number of reaped builds of one job that stay in lists; `None` keeps all.
     pub reaped_builds: Option<u32>,
-    /// Images from which no container was made for so long go.
+    /// Time after which images from which no container was made are removed.
     pub images: Duration,
 }
 

@@ -5,7 +5,7 @@ use airside_model::Quota;
 use crate::{Collector, Result};
 
 impl Collector {
-    /// Tells the metrics what teams use, as far as they have quotas.
+    /// Reports to the metrics what teams use, as far as they have quotas.
     pub async fn report_quotas(&self) -> Result<()> {
         let mut uses = self.parts.store.quota_uses().await?;
         for each in &mut uses {

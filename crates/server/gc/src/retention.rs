@@ -10,7 +10,7 @@ use airside_store::{Logged, Micros};
 
 const DAY: i64 = 24 * 3600 * 1_000_000;
 
-/// The server's rules for logs of all jobs; zero is no limit.
+/// The server's rules for logs of all jobs; zero means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogRetention {
     pub default_builds: u32,
@@ -19,7 +19,7 @@ pub struct LogRetention {
     pub max_days: u32,
 }
 
-/// The rules for one job; zero is no limit, and without any limit all logs stay.
+/// The rules for one job; zero means no limit, and without any limit all logs stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     pub builds: u32,

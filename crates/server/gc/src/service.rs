@@ -19,7 +19,7 @@ const COMPONENT: &str = "collector";
 const TURN: Duration = Duration::from_secs(30);
 /// The time between two looks at the disk and at recent events.
 const TICK: Duration = Duration::from_secs(5);
-/// After it was nearly full and nothing could be done.
+/// Pause after the disk was nearly full and nothing could be done.
 const DISK_PAUSE: Duration = Duration::from_secs(15);
 
 struct Service {

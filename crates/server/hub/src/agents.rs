@@ -31,7 +31,7 @@ impl AgentWire {
         self.sender.refuse(reason, retry).await;
     }
 
-    /// To be called once the agent is known and may join.
+    /// Splits the connection; to be called once the agent is known and may join.
     pub fn split(mut self) -> (AgentReceiver, AgentSender) {
         self.receiver.is_known();
         (AgentReceiver(self.receiver), AgentSender(self.sender))

@@ -16,7 +16,8 @@ use crate::{
     session::{Directive, SessionEvent, Sessions, Slot},
 };
 
-/// Time for which a shim waits for the driver of its step to attach before it is told to come back.
+/// Time for which a shim waits for the driver of its step to attach before it is asked to come
+/// back.
 const DRIVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 const NOT_TO_BE_CLAIMED: &str =
@@ -36,7 +37,7 @@ enum ClaimVerdict {
         reason: String,
         retry: bool,
     },
-    /// It is the step's own, and of no use.
+    /// The shim is the step's own, but cannot run it.
     Unfit {
         reason: String,
     },
@@ -263,7 +264,8 @@ async fn converse(
                     }
                 }
             }
-            // The same for a shim that has nothing to say. Its driver's last word comes first.
+            // The driver is gone, which ends a silent shim's claim too. Its driver's last word
+            // comes first.
             () = slot.events.closed(), if !told.committed => {
                 if !directives.borrow().committed {
                     return Err(io::Error::other("the step's driver has detached"));

@@ -29,7 +29,7 @@ pub(crate) struct Receiver {
     stream: ReadHalf<TlsStream<AnyWire>>,
     buffer: BytesMut,
     heard: Instant,
-    /// Held until the peer has shown who it is.
+    /// Place among strangers, held until the peer has shown who it is.
     stranger: Option<Stranger>,
 }
 

@@ -142,7 +142,7 @@ impl Calls {
         self.news.receiver_count() > 0
     }
 
-    /// Returns the hijacks that a shim of this protocol is to be told; those that it would not
+    /// Returns the hijacks that a shim of this protocol is to get; those that it would not
     /// understand are refused.
     pub(crate) fn unanswered(&self, protocol: u32) -> Vec<Asked> {
         let mut pending = self.pending.lock();

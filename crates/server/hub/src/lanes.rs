@@ -56,8 +56,8 @@ pub(crate) struct HeldLane {
 
 impl Lanes {
     /// Waits until an earlier transfer of the same volume has ended, which the shim must have given
-    /// up, and begins. The token is cancelled when a newer connection wants the same. The error is
-    /// the reason why it cannot begin now.
+    /// up, and begins. The token is cancelled when a newer connection transfers that volume. The
+    /// error is the reason why it cannot begin now.
     pub(crate) async fn enter(
         &self,
         handle: &Handle,

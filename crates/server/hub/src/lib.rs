@@ -1,7 +1,7 @@
 //! The one port that shims talk to.
 //!
 //! The hub authenticates a shim by its claim, hands it its order, passes its output on to the
-//! step's driver and tells it what is durable. It streams volumes in and out. It decides nothing
+//! step's driver and confirms what is durable. It streams volumes in and out. It decides nothing
 //! about builds: the driver of a step *attaches* to the step's handle and receives a [`Session`].
 //!
 //! ```text
@@ -59,12 +59,12 @@ pub trait Proofs: Send + Sync + 'static {
     async fn verify(&self, container: &Container, proof: Option<&str>) -> Result<(), Unproven>;
 }
 
-/// Why a claim is not believed.
+/// The reason why a claim is not believed.
 #[derive(Debug)]
 pub struct Unproven {
     /// Shown in the build.
     pub reason: String,
-    /// It could not be checked just now; the shim may try again.
+    /// True if the claim could not be checked just now; the shim may try again.
     pub retry: bool,
 }
 

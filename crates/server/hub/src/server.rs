@@ -24,7 +24,7 @@ use crate::{
     transfer,
 };
 
-/// A peer that has not said what it wants by then is cut off.
+/// A peer that has sent no request by then is cut off.
 const GREETING: Duration = Duration::from_secs(10);
 
 /// Two of TLS's records, which are what a shim that says much sends.
@@ -98,7 +98,8 @@ impl Hub {
         Ok(())
     }
 
-    /// From now on these serve the agents that come; until then all are told to come back.
+    /// Lets these serve the agents that connect. Agents that connect earlier are asked to come
+    /// back.
     pub fn admit_agents(&self, agents: Arc<dyn AgentService>) {
         *self.server.agents.write() = Some(agents);
     }

@@ -40,9 +40,9 @@ pub enum SessionEvent {
     /// A shim has claimed the step, or come back.
     Connected,
     Started,
-    /// Without gaps or repetition, whatever the connection went through.
+    /// Output of the step, without gaps or repetition, whatever the connection went through.
     Output(Output),
-    /// May be said more than once.
+    /// The step has ended. May come more than once.
     Finished(Exit),
     Disconnected,
     /// A shim without the right to the step tried to claim it.

@@ -66,7 +66,7 @@ impl Request {
             Ok(())
         } else {
             Err((
-                format!("volume {} is no business of this step", self.volume),
+                format!("volume {} does not belong to this step", self.volume),
                 false,
             ))
         }

@@ -45,7 +45,7 @@ pub enum Fault {
         "the provider calls itself {found:?}, not {expected:?}; give its own name as the issuer"
     )]
     Issuer { expected: String, found: String },
-    /// The provider, or the user there, said no.
+    /// The provider, or the user there, refused.
     #[error("the provider refused the login: {0}")]
     Refused(String),
     #[error(
@@ -80,7 +80,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// In the words in which the provider sent the user back.
+    /// Makes the error from the words in which the provider sent the user back.
     pub fn refused(error: &str, description: &str) -> Self {
         Self::Refused(crate::oauth::provider_error(error, description))
     }

@@ -158,7 +158,7 @@ impl HttpAnswer {
     }
 }
 
-/// Without what may follow a question mark, and without a password.
+/// Returns the URL without its query and without a password.
 fn shown(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);

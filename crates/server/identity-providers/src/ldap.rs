@@ -32,11 +32,11 @@ use crate::{
 /// The protection of the connection against listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LdapTls {
-    /// Not at all.
+    /// No protection at all.
     Plain,
-    /// On the plain port, before anything else is said.
+    /// TLS on the plain port, agreed on before anything else is sent.
     StartTls,
-    /// From the first byte.
+    /// TLS from the first byte.
     Ldaps,
 }
 

@@ -31,10 +31,10 @@ pub struct OidcConfig {
     pub client_secret: Secret,
     /// Beside `openid`.
     pub scopes: Vec<String>,
-    /// The claim with the user name, where `preferred_username` is not said. Must be there if
+    /// The claim with the user name, where `preferred_username` is missing. Must be there if
     /// given.
     pub user_name_key: Option<String>,
-    /// The claim with the groups, where `groups` is not said; `None` to look at no groups.
+    /// The claim with the groups, where `groups` is missing; `None` to look at no groups.
     pub groups_key: Option<String>,
     pub ask_user_info: bool,
     pub skip_email_verified: bool,
@@ -44,7 +44,7 @@ pub struct OidcConfig {
 }
 
 impl OidcConfig {
-    /// With the defaults for everything that need not be said.
+    /// Returns a setup with the defaults for every optional setting.
     pub fn new(issuer: &str, client_id: &str, client_secret: Secret) -> Self {
         Self {
             connector: ConnectorName::Oidc,

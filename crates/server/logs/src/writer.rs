@@ -126,7 +126,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Nothing more comes: followers are told, and segments compressed after that.
+    /// Closes the log: followers are notified, and segments compressed after that.
     pub async fn close(&self) -> Result<()> {
         let (done, written) = oneshot::channel();
         self.send(Command::Close { done }, written, "closed").await
@@ -159,7 +159,7 @@ struct Active {
     bytes: u64,
     /// The bytes of all segments.
     total: Arc<AtomicU64>,
-    /// To be compressed.
+    /// Full segments that are to be compressed.
     full: VecDeque<Segment>,
 }
 
@@ -225,7 +225,8 @@ fn read_past(segments: &[Segment]) -> io::Result<Past> {
     Ok(past)
 }
 
-/// The one task that writes: takes all that is waiting, writes it, syncs once, tells all followers.
+/// The one task that writes: takes all that is waiting, writes it, syncs once, notifies all
+/// followers.
 async fn write_all(
     mut active: Active,
     mut commands: mpsc::Receiver<Command>,
@@ -313,7 +314,7 @@ async fn run_compression(work: impl FnOnce() + Send + 'static) {
     let _ = blocking(work).await;
 }
 
-/// Tells all that wait that nothing was written.
+/// Notifies all that wait that nothing was written.
 fn refuse_all(
     waiting: Vec<oneshot::Sender<io::Result<()>>>,
     close: Option<oneshot::Sender<io::Result<()>>>,

@@ -58,7 +58,8 @@ impl Orchestrator {
         self.parts.ended.lock().contains_key(handle)
     }
 
-    /// Why the step's container was ended, if it was; told once.
+    /// Returns the reason why the step's container was ended, if it was. The reason is returned
+    /// once.
     pub(crate) fn why_ended(&self, handle: &Handle) -> Option<String> {
         self.parts.ended.lock().remove(handle)
     }

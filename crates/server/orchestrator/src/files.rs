@@ -5,7 +5,7 @@ use airside_model::VolumeId;
 
 use crate::{Orchestrator, Result};
 
-/// More than this is no configuration, and no variable.
+/// Largest file that is read: a larger one is neither a configuration nor a variable.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 impl Orchestrator {

@@ -23,10 +23,10 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// is not late names it at once.
 const EXPLANATION: Duration = Duration::from_secs(5);
 
-/// A step's log tells of so many reasons why claims were refused; the server's log tells of all.
+/// Number of reasons for refused claims in a step's log; the server's log has all.
 const REFUSALS: usize = 8;
 
-/// Between two looks for room, for a step that still finds none.
+/// Pause between two tries to make room for a step that still finds none.
 const NEXT_ROOM: Duration = Duration::from_secs(5);
 
 /// The end of following a step.
@@ -67,7 +67,7 @@ enum EventOutcome {
 /// A worker without room for the step.
 struct Crowded {
     shortage: Shortage,
-    /// When to make more room.
+    /// Time of the next try to make more room.
     next_try: Instant,
 }
 
@@ -77,11 +77,11 @@ struct StepWatch<'a> {
     seen: watch::Receiver<Option<Observed>>,
     output: OutputLog<'a>,
     connected: bool,
-    /// When to give up on a step that is out of sight, and the loss to report then.
+    /// Time to give up on a step that is out of sight, and the loss to report then.
     deadline: Option<(Instant, StepLoss)>,
     stopping: bool,
     last_remark: String,
-    /// The reasons of refused claims that the log has told.
+    /// The reasons of refused claims that the log has already.
     refusals: BTreeSet<String>,
     /// Set while the step waits because its worker has no room.
     crowded: Option<Crowded>,
@@ -405,7 +405,8 @@ impl Orchestrator {
     }
 }
 
-/// Returns the loss of a container that was told to end, with the reason that its runtime may know.
+/// Returns the loss of a container that was asked to end, with the reason that its runtime may
+/// know.
 async fn taken_away(mut seen: watch::Receiver<Option<Observed>>) -> StepLoss {
     let explained = seen.wait_for(|seen| explanation(seen.as_ref()).is_some());
     let explained = tokio::time::timeout(EXPLANATION, explained).await;
@@ -432,8 +433,8 @@ fn node(seen: Option<&Observed>) -> Option<&str> {
     }
 }
 
-/// Returns the runtime's reason why a container was taken away. The exit of a shim that was told to
-/// end explains nothing.
+/// Returns the runtime's reason why a container was taken away. The exit of a shim that was asked
+/// to end explains nothing.
 fn explanation(seen: Option<&Observed>) -> Option<&str> {
     match seen? {
         Observed::Gone {

@@ -232,7 +232,7 @@ struct GuestOutput {
     output: Vec<u8>,
 }
 
-/// Gives the process its input and hears it to its end. None: the connection was lost.
+/// Gives the process its input and reads its output to the end. None: the connection was lost.
 async fn converse(hijack: &mut Hijack, stdin: Bytes) -> Option<(GuestEnd, GuestOutput)> {
     let inputs = hijack.inputs.clone();
     // Beside: one that does not read its input may say something all the same.

@@ -26,7 +26,7 @@ use crate::{
 /// Number of containers that are destroyed at the same time.
 const AT_ONCE: usize = 8;
 
-/// One that is kept for checks goes after so long without any.
+/// Time without checks after which a container that is kept for them is removed.
 const FOR_CHECKS: Duration = Duration::from_secs(5 * 60);
 
 /// Times for which containers of builds that did not succeed stay, and their number.
@@ -39,7 +39,7 @@ pub struct Keeping {
     pub failed_elsewhere: Duration,
     /// Time for containers of a build without a job.
     pub one_off: Duration,
-    /// On one worker, those of running builds included.
+    /// Largest number of containers on one worker, those of running builds included.
     pub most: usize,
 }
 

@@ -18,7 +18,7 @@ use crate::{Orchestrator, Result};
 #[derive(Default)]
 pub(crate) struct States {
     known: Mutex<HashMap<WorkerName, WorkerState>>,
-    /// Held while a placement is stored, and taken to change a state.
+    /// Lock that is shared while a placement is stored, and taken alone to change a state.
     gate: RwLock<()>,
     changed: watch::Sender<()>,
 }
@@ -29,7 +29,7 @@ impl States {
         known.unwrap_or(WorkerState::Running)
     }
 
-    /// Hears of changes from now on.
+    /// Returns the changes from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }

@@ -66,13 +66,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Time limits of steps, and limits on what they print.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Between SIGTERM and SIGKILL when a step is stopped.
+    /// Time between SIGTERM and SIGKILL when a step is stopped.
     pub stop_grace: Duration,
     /// A step whose machine and shim are both silent for this long is lost.
     pub lost_after: Duration,
     /// A shim without a hub for this long ends its process.
     pub fence_after: Duration,
-    /// After their step, for those who want to look inside.
+    /// Times for which containers stay after their step, for users who want to look inside.
     pub keeping: Keeping,
     pub output: OutputBounds,
 }
@@ -104,9 +104,9 @@ struct Parts {
     patience: Patience,
     metrics: Metrics,
     guests: Arc<Hosts>,
-    /// Why containers were ended whose steps had not.
+    /// Reasons for which containers were ended whose steps had not ended.
     ended: Mutex<HashMap<Handle, String>>,
-    /// Held between a look at a team's quota of containers and the next one's row.
+    /// Lock that is held between a look at a team's quota of containers and the next one's row.
     counting: tokio::sync::Mutex<()>,
     pulls: Pulls,
 }
@@ -144,7 +144,8 @@ impl Orchestrator {
         &self.parts.workers
     }
 
-    /// Tells workers of a team what images its build will want; nothing once it has ended.
+    /// Announces to a team's workers the images that its build will need; nothing once it has
+    /// ended.
     pub fn expect_images(&self, team: &str, build: BuildId, images: &[String]) {
         let entries = self.parts.workers.entries();
         let of_team = |entry: &&WorkerEntry| entry.team.as_deref().is_none_or(|own| own == team);

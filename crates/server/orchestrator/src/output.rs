@@ -87,7 +87,7 @@ impl<'a> OutputLog<'a> {
         }
     }
 
-    /// From where the shim must send (again).
+    /// Returns the offset from which the shim must send (again).
     pub(crate) fn resume_from(&self) -> u64 {
         match &self.answer {
             Some(_) => self.log.position(&self.keys.before_answer),
@@ -100,7 +100,7 @@ impl<'a> OutputLog<'a> {
         self.over || self.no_answer().is_some()
     }
 
-    /// Why there is no answer, though the step may have succeeded.
+    /// Returns the reason why there is no answer, though the step may have succeeded.
     pub(crate) fn no_answer(&self) -> Option<String> {
         self.answer.as_ref().and_then(ResourceAnswer::words)
     }
@@ -122,7 +122,7 @@ impl<'a> OutputLog<'a> {
         Ok(())
     }
 
-    /// Puts output that is no answer into the log, as far as there is room.
+    /// Puts output that is not an answer into the log, as far as there is room.
     async fn write(&mut self, output: &Output, end: u64) -> Result<()> {
         if output.source != self.held_source {
             self.flush_held().await?;

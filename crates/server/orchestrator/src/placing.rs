@@ -26,7 +26,7 @@ use crate::{
     workers::{NoWorker, Wants, WorkerEntry},
 };
 
-/// Between two tries to reach a runtime that does not answer.
+/// Pause between two tries to reach a runtime that does not answer.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// One step that is driven: its request and all that driving it needs.
@@ -125,7 +125,8 @@ enum PlaceOutcome {
 }
 
 impl StepPlacement {
-    /// From the runtime's first word of it until it is lost or done.
+    /// Returns a span that lasts from the runtime's first report of the placement until the step is
+    /// lost or done.
     fn span(&self, lease: &Lease, request: &StepRequest) -> Span {
         let (worker, handle) = (self.worker.runtime.worker(), &self.handle);
         span!("placement", build = %lease.build, step = %request.plan, %worker, %handle)
@@ -258,7 +259,7 @@ impl Orchestrator {
         {
             let handle = container.handle.clone();
             let created = container.state == ContainerState::Created;
-            // An earlier server may have been killed before it said so.
+            // An earlier server may have been killed before it wrote so.
             context
                 .log_worker(&container.worker, container.placement)
                 .await?;
@@ -324,7 +325,7 @@ impl Orchestrator {
         number: u32,
     ) -> Result<PlacementChoice> {
         let limited = self.limited_team(context).await?;
-        // Two at once would count the same.
+        // Two at once would count the same containers.
         let _turn = match limited {
             Some(_) => Some(self.parts.counting.lock().await),
             None => None,

@@ -17,7 +17,7 @@ use crate::{
     placing::{StepContext, StepPlacement},
 };
 
-/// Number of tries to place a step whose pulls the log tells of. A worker that fails again and
+/// Number of tries to place a step whose pulls are in the log. A worker that fails again and
 /// again must not fill the log.
 const REPORTED_TRIES: u64 = 8;
 /// Time between two looks at a pull that reports nothing.
@@ -175,7 +175,7 @@ impl Orchestrator {
         self.parts.pulls.get(build, plan)
     }
 
-    /// Asks the runtime for the container, and tells of the pull of its image meanwhile. This is
+    /// Asks the runtime for the container, and reports the pull of its image meanwhile. This is
     /// the try of this number.
     pub(crate) async fn ask_runtime(
         &self,

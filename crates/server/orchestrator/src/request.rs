@@ -27,7 +27,7 @@ pub struct StepRequest {
     pub stdin: Option<String>,
     pub inputs: Vec<Artifact>,
     pub outputs: Vec<StepOutput>,
-    /// Folders that must be there and are no artifact.
+    /// Folders that must be there and are not artifacts.
     pub folders: Vec<String>,
     pub limits: ContainerLimits,
     pub privileged: bool,
@@ -57,9 +57,9 @@ pub struct StepOutput {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepEnd<C = ()> {
     Exited(i32),
-    /// It could not be run, or was lost: the text says what happened and what to do.
+    /// The step could not be run, or was lost: the text says what happened and what to do.
     Errored(String),
-    /// It was told to stop.
+    /// The step was asked to stop.
     Stopped(C),
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct HeldContainer {
 /// The fate of a container once its step's result is committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Afterwards {
-    /// It stays for those who want to look inside.
+    /// The container stays for users who want to look inside.
     Kept,
     Destroyed,
 }

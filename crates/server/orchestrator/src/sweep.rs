@@ -19,7 +19,7 @@ const CLEARING: u32 = 3;
 #[derive(Debug, Default, PartialEq, Eq)]
 struct SweepPlan {
     destroy: Vec<Handle>,
-    /// Known, doomed, and no longer there.
+    /// Containers that are known, doomed, and no longer there.
     forget: Vec<Handle>,
 }
 
@@ -77,7 +77,7 @@ impl Orchestrator {
             }
             for entry in self.parts.workers.entries().iter() {
                 let worker = entry.runtime.worker();
-                // It has said so itself, and could be asked nothing.
+                // It has reported so itself, and could not be asked.
                 if self.worker_condition(worker).stalled.is_some() {
                     continue;
                 }

@@ -90,9 +90,9 @@ impl Workers {
         workers
     }
 
-    /// From now on these are the workers of the configuration, in this order; those that joined
-    /// come after them. Steps that follow a container through one that is not among them go on
-    /// doing so: what they hold lasts as long as they do.
+    /// Sets the workers of the configuration, in this order; those that joined come after them.
+    /// Steps that follow a container through a worker that is not among them go on doing so: what
+    /// they hold lasts as long as they do.
     pub fn set(&self, entries: Vec<WorkerEntry>) {
         self.renew(|known| known.configured = entries);
     }
@@ -123,7 +123,7 @@ impl Workers {
         self.states.tell();
     }
 
-    /// Hears what a runtime sees and how it is doing, until it is dropped.
+    /// Receives a runtime's observations and condition, until it is dropped.
     fn listen(&self, runtime: &AnyRuntime) {
         let mut observations = runtime.observe();
         let seen = self.seen.clone();
@@ -311,10 +311,10 @@ impl Candidate<'_> {
     }
 }
 
-/// Why there is no worker for a step, in words.
+/// The reason why there is no worker for a step, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoWorker {
-    /// None is there that could ever run it.
+    /// No worker is there that could ever run the step.
     Nowhere(String),
     /// The workers that could run the step take no steps now.
     Away(String),

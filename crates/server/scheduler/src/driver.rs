@@ -57,7 +57,7 @@ pub(crate) struct Due {
     pub(crate) jobs: BTreeSet<JobId>,
 }
 
-/// To which pipelines jobs and resources belong.
+/// Pipelines to which jobs and resources belong.
 #[derive(Default)]
 pub(crate) struct Owners {
     /// Pipelines with a job or resource here.

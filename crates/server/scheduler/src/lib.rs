@@ -49,7 +49,7 @@ impl<F: Fn(BuildId) + Send + Sync> BuildRunner for F {
 pub trait InputChecks: Send + Sync {
     /// Requests checks of these resources that begin from now on, for a build that waits for them.
     /// Returns at once; the end of each is announced with [`Store::check_ended`], whatever it
-    /// found. A request while a check is under way is no second check.
+    /// found. A request while a check is under way is not a second check.
     fn request(&self, resources: &[ResourceId]);
 }
 

@@ -8,7 +8,7 @@ use airside_store::{CarryingBuild, News, VersionPlace};
 
 use crate::{Result, driver::Driver};
 
-/// Maximum number of versions that the view is told one by one. More are looked up when they are
+/// Maximum number of versions that the view gets one by one. More are looked up when they are
 /// needed.
 const MANY: usize = 256;
 

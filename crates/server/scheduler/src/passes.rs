@@ -290,7 +290,7 @@ impl Driver {
         Ok(self.store.give_inputs(build, &given, &pipes).await?)
     }
 
-    /// Tells the view that the job used what was resolved.
+    /// Notes in the view that the job used what was resolved.
     async fn note_use(&mut self, job: JobId, resolution: &Resolution) -> Result<()> {
         let mut inputs: Vec<(NameId, Carried, Order)> = Vec::new();
         for (name, outcome) in &resolution.inputs {

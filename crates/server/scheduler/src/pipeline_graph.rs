@@ -14,7 +14,8 @@ pub(crate) struct PipelineGraph {
     pub(crate) team: String,
     pub(crate) graph: Graph,
     pub(crate) archived: bool,
-    /// Its configuration cannot be read: nothing is done about its builds until it is set anew.
+    /// True if the pipeline's configuration cannot be read: nothing is done about its builds until
+    /// it is set anew.
     pub(crate) unreadable: bool,
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     let leads_away = |part: &str| matches!(part, "" | "." | "..");
     if name.split('/').any(leads_away) || name.contains(char::is_control) {
         Err(Error::Refused(format!(
-            "{name:?} is no name that a secret can have"
+            "{name:?} is not a name that a secret can have"
         )))
     } else {
         Ok(())

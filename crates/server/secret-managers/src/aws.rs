@@ -43,7 +43,9 @@ impl Service {
     fn new(name: &'static str, settings: &AwsSettings, owner: Owner) -> Result<Self, Error> {
         let region = &settings.region;
         if !airside_aws::is_host_part(region) {
-            return Err(Error::Settings(format!("{region:?} is no region of AWS")));
+            return Err(Error::Settings(format!(
+                "{region:?} is not a region of AWS"
+            )));
         }
         let identity = match (&*settings.access_key, &*settings.secret_key) {
             ("", "") if owner == Owner::Pipeline => {
@@ -130,7 +132,7 @@ impl Service {
     }
 }
 
-/// Why a call failed, with AWS's own name for that.
+/// The reason why a call failed, with AWS's own name for it.
 struct Refusal {
     code: String,
     error: Error,

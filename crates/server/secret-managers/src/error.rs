@@ -1,4 +1,4 @@
-//! Why a manager did not answer, in words for the build's log.
+//! Reasons why a manager did not answer, in words for the build's log.
 
 use airside_blocking_http::Error as Outbound;
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ pub enum Error {
     /// The manager cannot be used with these settings.
     #[error("{0}")]
     Settings(String),
-    /// It said no.
+    /// The manager refused the request.
     #[error("{0}")]
     Refused(String),
-    /// It could not be reached, or had trouble: the same may work a little later.
+    /// The manager could not be reached, or had trouble: the request may succeed a little later.
     #[error("{0}")]
     Away(String),
 }
@@ -23,10 +23,10 @@ impl Error {
         matches!(self, Self::Away(_))
     }
 
-    /// Sorts an answer that is no success.
+    /// Sorts an answer that is not a success.
     pub(crate) fn of_status(status: u16, words: String) -> Self {
         match status {
-            // 412: Vault has not heard yet of what another of its nodes knows. 472, 473: it is a
+            // 412: this node of Vault does not know yet what another one knows. 472, 473: it is a
             // stand-by.
             408 | 412 | 429 | 472 | 473 | 500 | 502 | 503 | 504 => Self::Away(words),
             _ => Self::Refused(words),

@@ -11,7 +11,7 @@ use crate::{Asker, Error};
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Secret {
     pub value: Value,
-    /// Its lease says that it should not be kept longer.
+    /// Time for which the value may be kept, by its lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good_for: Option<Duration>,
 }
@@ -26,7 +26,7 @@ impl Secret {
 }
 
 impl fmt::Debug for Secret {
-    /// Without the value.
+    /// Formats all but the value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secret")
             .field("good_for", &self.good_for)
@@ -60,7 +60,7 @@ pub trait Manager: Send + Sync {
         None
     }
 
-    /// Its settings, without what is secret.
+    /// Returns the manager's settings, without what is secret.
     fn shown(&self) -> Value;
 
     /// Returns the request for its health, and the response.

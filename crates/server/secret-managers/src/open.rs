@@ -106,7 +106,7 @@ mod tests {
             (
                 "vault",
                 json!({"url": "hunter", "client_token": "x"}),
-                "\"hunter\" is no address of a server",
+                "\"hunter\" is not an address of a server",
             ),
             (
                 "vault",
@@ -126,7 +126,7 @@ mod tests {
             (
                 "ssm",
                 json!({"region": "a.evil.org/"}),
-                "\"a.evil.org/\" is no region of AWS",
+                "\"a.evil.org/\" is not a region of AWS",
             ),
             (
                 "ssm",

@@ -60,7 +60,7 @@ impl Places {
         Ok(filled.collect())
     }
 
-    /// Tells whether folders of teams may be below this place of all teams.
+    /// Returns true if folders of teams may be below this place of all teams.
     pub(crate) fn may_hold_teams(&self, place: &str) -> bool {
         let fence = self.fence.as_ref();
         fence.is_some_and(|fence| {
@@ -72,7 +72,7 @@ impl Places {
     }
 }
 
-/// Tells whether `path` is `folder`, a team's name and a slash.
+/// Returns true if `path` is `folder`, a team's name and a slash.
 fn is_team_folder(path: &str, folder: &str) -> bool {
     let name = path
         .strip_prefix(folder)
@@ -113,7 +113,7 @@ impl Fence {
             Ok(())
         } else {
             Err(Error::Refused(format!(
-                "the team's name {team:?} is no name of a folder of its own in the secret manager; rename the team"
+                "the team's name {team:?} is not a name of a folder of its own in the secret manager; rename the team"
             )))
         }
     }

@@ -56,8 +56,8 @@ impl Vault {
         })
     }
 
-    /// With a token that is good, if there is one to be had. A token that is refused may have been
-    /// revoked: with another one that is tried once more.
+    /// Reads with a good token, if there is one to be had. A token that is refused may have been
+    /// revoked: the read is tried once more with another one.
     fn with_token<T>(&self, read: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
         let token = self.login.token(&self.api)?;
         match read(&token) {

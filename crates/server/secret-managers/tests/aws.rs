@@ -101,7 +101,7 @@ fn secrets_are_texts_or_fields() {
         assert_eq!(value(&manager, path), found, "{path}");
     }
     let error = manager.read("/concourse/noise").unwrap_err();
-    let words = "the binary secret /concourse/noise is no JSON object";
+    let words = "the binary secret /concourse/noise is not a JSON object";
     assert_eq!(error.to_string(), words);
     assert_eq!(manager.health().1.unwrap(), json!({"status": "UP"}));
 }

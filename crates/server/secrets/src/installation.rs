@@ -18,7 +18,7 @@ pub struct Installation(Kind);
 enum Kind {
     Dummy(Map<String, Value>),
     Kubernetes(Kubernetes),
-    /// By the name that Concourse has for its type.
+    /// A manager by the name that Concourse has for its type.
     Manager(&'static str, Arc<dyn Manager>),
 }
 
@@ -65,7 +65,7 @@ impl Installation {
         }
     }
 
-    /// Its settings and its health.
+    /// Returns the manager's settings and health.
     pub(crate) async fn shown(&self) -> Value {
         match &self.0 {
             Kind::Dummy(_) => json!({"health": {"method": "noop"}}),

@@ -14,7 +14,7 @@ const MAX_NAME_BYTES: usize = 253;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubernetesSettings {
-    /// None: the account of the pod that this server runs in.
+    /// File of a kubeconfig; without it, the account of the pod that this server runs in.
     pub kubeconfig: Option<PathBuf>,
     /// A team's secrets are in the namespace of this and its name.
     pub namespace_prefix: String,

@@ -1,7 +1,8 @@
 //! Sources of the values of `((variables))` that steps and checks need.
 //!
 //! ```text
-//! ((name))         the installation's manager ── the administrator's address: asked by this process
+//! ((name))         the installation's manager
+//!                    asked by this process at the administrator's address
 //! ((source:name))  a var source of the pipeline
 //!                    dummy     stands in the pipeline
 //!                    idtoken   signed here
@@ -11,7 +12,7 @@
 //!
 //! - [`Credentials`] is the handle, [`PipelineVariables`] the variables of the builds of one
 //!   pipeline;
-//! - `keeper` is a keeper of secrets, `source` the same with second tries and a cache;
+//! - `keeper` is a keeper of secrets, `source` is a keeper with second tries and a cache;
 //! - `installation` and `var_source` make them from settings;
 //! - `id_tokens` signs tokens and keeps the keys for it.
 //!
@@ -51,9 +52,9 @@ use var_source::VarSources;
 /// The number and pace of tries of a request that fails for the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tries {
-    /// In all; at least one.
+    /// Number of tries in all; at least one.
     pub attempts: u32,
-    /// Before the second; twice as long each time, up to half a minute.
+    /// Pause before the second try; each further one is twice as long, up to half a minute.
     pub interval: Duration,
 }
 
@@ -75,7 +76,7 @@ pub struct Options {
     pub checkers: Option<Checkers>,
     pub id_tokens: Option<IdTokens>,
     pub tries: Tries,
-    /// None: nothing is kept.
+    /// Settings of the cache; without them nothing is kept.
     pub cache: Option<CacheOptions>,
 }
 

@@ -10,7 +10,7 @@ use tracing::debug;
 
 use crate::{CacheOptions, Tries, cache::Cache, keeper::Keeper};
 
-/// Between two tries.
+/// Longest pause between two tries.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Source {

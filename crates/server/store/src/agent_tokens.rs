@@ -85,7 +85,7 @@ impl Store {
         rows.into_iter().map(AgentPass::try_from).collect()
     }
 
-    /// From now on the name's token is good for nothing. `false`: it had none.
+    /// Revokes the name's token. Returns false if it had none.
     pub async fn revoke_agent_token(&self, name: &str) -> Result<bool> {
         let gone = query(sql!("DELETE FROM agent_tokens WHERE name = $1"))
             .bind(name)

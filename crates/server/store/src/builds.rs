@@ -42,13 +42,13 @@ pub struct Build {
     pub rerun_of: Option<RerunOf>,
     /// A user asked for the build, so that it waits for fresh checks.
     pub manual: bool,
-    /// It has its inputs, if it needs any, and holds its place among those that run.
+    /// True if the build has its inputs, if it needs any, and holds its place among those that run.
     pub inputs_ready: bool,
     pub aborted: bool,
     pub created_at: Micros,
     pub started_at: Option<Micros>,
     pub ended_at: Option<Micros>,
-    /// When its log was removed, if it was.
+    /// Time at which the build's log was removed, if it was.
     pub reaped_at: Option<Micros>,
 }
 
@@ -179,7 +179,7 @@ impl Store {
         self.create_build_noted(new, |_| ()).await
     }
 
-    /// Creates a build of a job, and calls `note` before any listener hears of it.
+    /// Creates a build of a job, and calls `note` before any listener is notified.
     pub async fn create_build_noted(
         &self,
         new: NewBuild<'_>,

@@ -155,8 +155,9 @@ impl Store {
         )
     }
 
-    /// From where to check a resource in this image of its type. Another image than last time may
-    /// see other versions, so it begins another history. `None` if there is no such resource.
+    /// Returns the version from which to check a resource in this image of its type. Another image
+    /// than last time may see other versions, so it begins another history. `None` if there is no
+    /// such resource.
     pub async fn check_from_image(
         &self,
         resource: ResourceId,

@@ -22,18 +22,19 @@ pub struct Container {
     pub state: ContainerState,
     pub labels: StepLabels,
     pub uid: Option<String>,
-    /// Set once a shim has claimed the step.
+    /// Time at which a shim claimed the step.
     pub claimed_at: Option<Micros>,
-    /// Set once its step has ended and it only stays for those who want to look inside.
+    /// Time since which the container only stays for users who want to look inside: its step has
+    /// ended.
     pub kept_at: Option<Micros>,
-    /// When a user last intercepted the container.
+    /// Time at which a user last intercepted the container.
     pub hijacked_at: Option<Micros>,
     /// Directory in which intercepted processes begin; empty for the step's own.
     pub dir: String,
     pub user: String,
 }
 
-/// A placement about to be made. Stored before the runtime hears of it.
+/// A placement about to be made. It is stored before the runtime is asked for it.
 pub struct NewPlacement<'a, R> {
     pub handle: &'a Handle,
     pub plan: &'a PlanId,

@@ -1,4 +1,4 @@
-//! Instance vars: the variables that tell pipelines of one name apart.
+//! Instance vars: the variables that distinguish pipelines of one name.
 
 use std::fmt;
 

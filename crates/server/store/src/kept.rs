@@ -19,7 +19,7 @@ pub const HIJACK_GRACE: Duration = Duration::from_secs(5 * 60);
 pub struct KeptContainer {
     pub container: Container,
     pub kept_at: Micros,
-    /// When a check last ran in it, if it is kept for that.
+    /// Time at which a check last ran in the container, if it is kept for checks.
     pub checked_at: Option<Micros>,
     pub status: BuildStatus,
     pub job: Option<JobId>,

@@ -183,7 +183,7 @@ pub struct Store {
     own_changes: watch::Sender<u64>,
     listener: Arc<Mutex<Option<Listener>>>,
     news: broadcast::Sender<News>,
-    /// Lock of the writer that changes a history, held until listeners were told.
+    /// Lock of the writer that changes a history, held until listeners were notified.
     turn: Arc<tokio::sync::Mutex<()>>,
     quotas: Arc<airside_model::Quotas>,
     /// The last look found no room for a write.
@@ -227,7 +227,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes sure that no other server has said the same of this database, for as long as the
+    /// Makes sure that no other server has claimed this database, for as long as the
     /// result lives. A file is guarded by the lock of its folder instead.
     pub async fn take_alone(&self) -> Result<Alone> {
         Alone::take(&self.write).await

@@ -23,9 +23,9 @@ pub enum News {
         version: ResourceVersionId,
         enabled: bool,
     },
-    /// It has another history now, or part of it was taken away.
+    /// The resource has another history now, or part of it was taken away.
     HistoryChanged(ResourceId),
-    /// It was pinned, or is no longer.
+    /// The resource was pinned, or is no longer.
     PinChanged(ResourceId),
     /// A check ended, whatever it found. `next_due` is when its interval has passed, if it has one.
     CheckEnded {
@@ -48,12 +48,12 @@ pub enum News {
     PipelineSet(PipelineId),
     PipelinePaused(PipelineId),
     PipelineUnpaused(PipelineId),
-    /// Its configuration is empty, and what waits is aborted.
+    /// The pipeline's configuration is empty, and builds that wait are aborted.
     PipelineArchived(PipelineId),
     PipelineGone(PipelineId),
 }
 
-/// Hears what happens from now on.
+/// Receives the changes from now on.
 pub struct Newsstand(broadcast::Receiver<News>);
 
 /// Some news were lost: the listener has to look for itself.
@@ -66,7 +66,7 @@ impl Newsstand {
         match self.0.recv().await {
             Ok(news) => Ok(news),
             Err(broadcast::error::RecvError::Lagged(_)) => Err(Missed),
-            // The sender lives in the store; a listener that outlives it hears nothing any more.
+            // The sender lives in the store; a listener that outlives it receives nothing any more.
             Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
         }
     }

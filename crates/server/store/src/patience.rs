@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{Error, Store};
 
-/// Between one try and the next.
+/// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The effect of repeating a transaction that may or may not have been committed.
@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) enum Twice {
     /// Doing it a second time changes nothing.
     Same,
-    /// It would happen a second time.
+    /// The effect would happen a second time.
     Another,
 }
 

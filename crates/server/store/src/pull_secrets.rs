@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Store {
-    /// Before the Secret is made. Knowing it already is fine.
+    /// Notes a Secret that is about to be made. A Secret that is known already stays noted.
     pub async fn remember_pull_secret(&self, worker: &WorkerName, name: &str) -> Result<()> {
         query(sql!(
             "INSERT INTO pull_secrets (worker, name, created_at) VALUES ($1, $2, $3)
@@ -35,7 +35,7 @@ impl Store {
         Ok(names)
     }
 
-    /// After it was removed.
+    /// Removes the note of a Secret that was removed.
     pub async fn forget_pull_secret(&self, worker: &WorkerName, name: &str) -> Result<()> {
         query(sql!(
             "DELETE FROM pull_secrets WHERE worker = $1 AND name = $2"

@@ -1,5 +1,5 @@
 //! Changing the key: everything that another key sealed is opened and sealed with the current one.
-//! The same goes for what an older version of the format sealed.
+//! Content that an older version of the format sealed is sealed anew, too.
 //!
 //! The database remembers which key everything is sealed with, and is told of a new one only after
 //! the last row: a pass that was cut short is made again at the next start.

@@ -36,7 +36,7 @@ pub struct CacheOwner<'a> {
 }
 
 impl Store {
-    /// The name under which a cache is kept. It tells nothing of `identity`, which may hold
+    /// The name under which a cache is kept. It shows nothing of `identity`, which may hold
     /// secrets.
     pub fn resource_cache_key(&self, identity: &str) -> String {
         self.sealer()
@@ -79,7 +79,7 @@ impl Store {
     }
 
     /// Keeps the result of a get of the build for others to find. Returns `false` if it is not
-    /// kept: a user intercepted the get, or another build keeps the same already.
+    /// kept: a user intercepted the get, or another build keeps an equal one already.
     pub async fn save_resource_cache(
         &self,
         lease: &Lease,

@@ -86,7 +86,7 @@ impl Sealer {
         })
     }
 
-    /// Also opens what this older key sealed.
+    /// Lets the sealer open what this older key sealed, too.
     pub fn with_old_key(mut self, key: &[u8]) -> Result<Self, SealError> {
         self.old.push(Arc::new(Key::new(key)?));
         Ok(self)
@@ -121,7 +121,7 @@ impl Sealer {
             .ok_or(SealError::Open)
     }
 
-    /// A name for `clear` that is always the same and tells nothing of it without the current key.
+    /// A name for `clear` that is always the same and shows nothing of it without the current key.
     pub(crate) fn fingerprint(&self, name: &str, clear: &[u8]) -> String {
         let mut context = hmac::Context::with_key(&self.current.fingerprints);
         context.update(name.as_bytes());

@@ -81,7 +81,7 @@ impl Store {
         Ok((team, made == 1))
     }
 
-    /// After the row is there: what is sealed is bound to its id.
+    /// Stores the team's members, sealed. The row must be there: what is sealed is bound to its id.
     async fn set_members(&self, tx: &mut Tx, id: i64, auth: &Value) -> Result<Team> {
         let sealed = self
             .sealer()

@@ -54,7 +54,7 @@ impl TestDatabase {
         }
     }
 
-    /// On a Postgres that no other test uses, so that it can be stopped.
+    /// Creates a database on a Postgres that no other test uses, so that it can be stopped.
     pub fn own_postgres() -> Self {
         let cluster = Cluster::start();
         Self {
@@ -176,7 +176,7 @@ macro_rules! on_both_databases {
 
 struct Cluster {
     socket: PathBuf,
-    /// Its end is the end of the cluster.
+    /// Pipes to the process that holds the cluster: when they close, the cluster ends.
     held: Mutex<(ChildStdin, BufReader<ChildStdout>)>,
 }
 

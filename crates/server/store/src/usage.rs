@@ -38,7 +38,7 @@ impl Store {
         &self.quotas
     }
 
-    /// Why the team may not have so much more; none if it may.
+    /// Returns the reason why the team may not have this much more; none if it may.
     pub async fn over_quota(
         &self,
         team: TeamId,

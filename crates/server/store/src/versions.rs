@@ -50,7 +50,7 @@ pub struct CheckFrom {
 pub enum SavedVersions {
     /// All of it was known: nothing was written.
     NothingNew,
-    /// These are new, or stand elsewhere in the order now.
+    /// These versions are new, or stand elsewhere in the order now.
     Saved(Vec<VersionPlace>),
     /// The resource has another source or type by now: what was found is of no use, nothing was
     /// written.
@@ -67,13 +67,13 @@ pub struct ResourceVersion {
     pub order: i64,
 }
 
-/// By which versions are told apart.
+/// Returns the hash by which versions are told apart.
 pub(crate) fn digest(version: &Version) -> String {
     hex::encode(Sha256::digest(version.canonical()))
 }
 
 impl Store {
-    /// From where to check a resource. `None` if there is no such resource.
+    /// Returns the version from which to check a resource. `None` if there is no such resource.
     pub async fn check_from(&self, resource: ResourceId) -> Result<Option<CheckFrom>> {
         let row: Option<(i64, Option<String>, Option<String>)> = query_as(sql!(
             "SELECT r.scope, r.pin, (SELECT v.version FROM resource_versions v

@@ -38,7 +38,7 @@ pub struct TeamVolume {
     /// The container that it came from; none if it was uploaded.
     pub handle: Option<Handle>,
     pub path: String,
-    /// Known as long as the container is.
+    /// Worker of the volume, known as long as the container is.
     pub worker: Option<WorkerName>,
 }
 

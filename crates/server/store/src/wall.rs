@@ -9,7 +9,7 @@ use crate::{Micros, Result, Store, from_json, now, settings::Setting, to_json};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wall {
     pub message: String,
-    /// Gone after this.
+    /// Time after which the message is gone.
     pub expires_at: Option<Micros>,
 }
 

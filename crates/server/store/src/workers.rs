@@ -22,8 +22,8 @@ pub enum WorkerKind {
     Agent,
 }
 
-/// Tells a worker that was started just now, which brings it back, from one that has been there all
-/// along.
+/// Distinguishes a worker that was started just now, which brings it back, from one that has been
+/// there all along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     Started,
@@ -68,11 +68,11 @@ pub enum WorkerChange {
     Land,
     /// Lets running steps end, and then removes the worker.
     Retire,
-    /// Gone at once, unless it is running.
+    /// Removes the worker at once, unless it is running.
     Prune,
-    /// Gone at once, whatever it is.
+    /// Removes the worker at once, whatever it is.
     Delete,
-    /// It takes steps again.
+    /// The worker takes steps again.
     Register,
 }
 
@@ -82,7 +82,7 @@ pub enum WorkerChanged {
     Done,
     /// There is no such worker.
     Unknown,
-    /// It is running, and what was asked is for those that are not.
+    /// The worker is running, and the change is only for workers that are not.
     Running,
 }
 
@@ -213,7 +213,7 @@ impl Store {
         Ok(())
     }
 
-    /// Makes an administrator's change of a worker. The caller tells those that choose among
+    /// Makes an administrator's change of a worker. The caller notifies those that choose among
     /// workers afterwards.
     pub async fn change_worker(
         &self,

@@ -32,12 +32,12 @@ struct Book {
 }
 
 impl Counter {
-    /// On loopback, for steps on this machine.
+    /// Starts a counter on loopback, for steps on this machine.
     pub fn start() -> Self {
         Self::start_at(Ipv4Addr::LOCALHOST.into())
     }
 
-    /// On an address that the steps can reach, such as the cluster's `host-ip`.
+    /// Starts a counter on an address that the steps can reach, such as the cluster's `host-ip`.
     pub fn start_at(ip: IpAddr) -> Self {
         let listener = TcpListener::bind((ip, 0)).expect("some port is free");
         let address = listener.local_addr().unwrap();

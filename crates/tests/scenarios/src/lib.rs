@@ -2,7 +2,8 @@
 //! helpers to wait, to count and to hold.
 //!
 //! ```text
-//! test ──▶ Fly ──▶ Server (airside up) ──▶ steps ──▶ Counter (in the test: who came, and may it go on)
+//! test ──▶ Fly ──▶ Server (airside up) ──▶ steps ──▶ Counter (in the test)
+//!                                                    counts steps, and lets them go on
 //! ```
 //!
 //! Every [`Server`] has a data folder, ports and a fly home of its own, so tests run beside each

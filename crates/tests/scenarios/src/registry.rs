@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Environment, dev_tool};
 
-/// Under which name the image is served.
+/// Name under which the image is served.
 const NAME: &str = "small/image";
 
 fn run(command: &mut Command) {

@@ -25,7 +25,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// With a pipeline in `pipeline.yml`.
+    /// Makes a project with a pipeline in `pipeline.yml`.
     pub fn new(pipeline: &str) -> Self {
         let home = tempfile::Builder::new()
             .prefix("airside-scenario-")

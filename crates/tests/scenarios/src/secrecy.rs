@@ -17,7 +17,7 @@ pub fn files_with(folder: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        // What vanishes meanwhile, or hangs when it is read, is no file that stays.
+        // What vanishes meanwhile, or hangs when it is read, is not a file that stays.
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let (path, kind) = (entry.path(), entry.file_type().unwrap());
             if kind.is_dir() && !path.ends_with("rootfs") && !path.ends_with("merged") {

@@ -159,7 +159,8 @@ impl Transcript {
     }
 }
 
-/// Without what a prompt of fly draws, which is as many frames as there was time for.
+/// Returns the text without what a prompt of fly draws, which is as many frames as there was time
+/// for.
 fn without_frames(text: &str) -> String {
     const FIRST: [&str; 2] = ["\x1b[?2026$p", "\x1b[?25l"];
     const LAST: [&str; 2] = ["\x1b[?2004l", "\x1b[?2027$p"];

@@ -57,7 +57,7 @@ pub fn shown(path: &Path) -> String {
         .to_string()
 }
 
-/// The part of a source file that is no test.
+/// The part of a source file that is not a test.
 pub fn product(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod ").next().unwrap_or(text)
 }
@@ -76,7 +76,7 @@ pub fn crate_of(path: &str) -> Option<&str> {
 /// One crate of the workspace, as Cargo describes it.
 #[derive(Debug)]
 pub struct Package {
-    /// Its folder under `crates`, such as `server/api`.
+    /// The crate's folder under `crates`, such as `server/api`.
     pub place: String,
     pub description: Option<String>,
     /// The root files of its library and binaries.

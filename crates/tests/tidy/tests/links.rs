@@ -69,7 +69,7 @@ fn anchors(markdown: &str) -> Vec<String> {
 }
 
 /// Returns true if a link found in `file` leads somewhere. Links off the tree are not judged, nor
-/// are the parts of files that are no Markdown.
+/// are the parts of files that are not Markdown.
 fn resolves(file: &Path, target: &str) -> bool {
     let target = target.trim_matches(['<', '>']);
     if target.contains("://") || target.starts_with("mailto:") {

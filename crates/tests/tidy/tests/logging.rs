@@ -153,7 +153,7 @@ fn every_logged_error_has_its_causes() {
     assert!(
         bare.is_empty(),
         "log these errors with all of their causes, as `error = %airside_model::chain(&error)`, \
-         and text that is no error as `reason`:\n  {}",
+         and text that is not an error as `reason`:\n  {}",
         bare.join("\n  ")
     );
 }

@@ -4,14 +4,15 @@
 
 use airside_tidy::{files, read, shown};
 
-/// Words that are no name for a type that other files use: a dozen types would have each of them.
+/// Words that are not a name for a type that other files use: a dozen types would have each of
+/// them.
 const BARE_TYPES: [&str; 24] = [
     "Answer", "Ask", "Asked", "Desk", "Ended", "Entry", "Found", "Heard", "Held", "House", "Kept",
     "Known", "Line", "Look", "Place", "Said", "Scope", "Seen", "Sight", "Told", "Verdict", "Want",
     "Wanted", "Written",
 ];
 
-/// Words that are no name for a constant.
+/// Words that are not a name for a constant.
 const BARE_CONSTANTS: [&str; 5] = ["PATIENCE", "LONGEST", "MOST", "LASTS", "WAITS"];
 
 /// The name of the type that a line defines for other files.

@@ -11,7 +11,7 @@ pub struct InParallelPlan {
     /// `fly execute` writes null for a task without inputs.
     #[serde(default, deserialize_with = "null_is_default")]
     pub steps: Vec<Plan>,
-    /// Number of branches that may run at once; none or zero is no limit.
+    /// Number of branches that may run at once; none or zero means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -87,9 +87,9 @@ macro_rules! hook {
 hook! {
     /// Goes on with the hook if the step succeeds.
     OnSuccessPlan, on_success;
-    /// Runs the hook if the step fails; an error is no failure.
+    /// Runs the hook if the step fails; an error is not a failure.
     OnFailurePlan, on_failure;
-    /// Runs the hook if the step is told to stop.
+    /// Runs the hook if the step is asked to stop.
     OnAbortPlan, on_abort;
     /// Runs the hook if the step errs.
     OnErrorPlan, on_error;

@@ -1,4 +1,4 @@
-//! An exporter that tells of its failures, but not of each.
+//! An exporter that logs its failures, but not each of them.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -13,7 +13,7 @@ use opentelemetry_sdk::{
 };
 use tracing::{info, warn};
 
-/// Between two lines in the log about a collector that is away.
+/// Pause between two lines in the log about a collector that is away.
 const QUIET: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Watched<E> {
     began: Instant,
     /// Spans lost since it last worked; 0 while it works.
     lost: AtomicU64,
-    /// When the log may be told again, in milliseconds since `began`.
+    /// Time at which the log may get another line, in milliseconds since `began`.
     quiet_until: AtomicU64,
 }
 

@@ -35,7 +35,7 @@ pub enum TooMuch {
 }
 
 /// Gives the lines of all texts in the value. As each line of a secret may be printed by itself,
-/// each counts by itself, without the spaces around it; a single character is no secret.
+/// each counts by itself, without the spaces around it; a single character is not a secret.
 pub(super) fn of(value: &Value) -> Result<BTreeSet<&[u8]>, TooMuch> {
     let (mut lines, mut bytes) = (BTreeSet::new(), 0);
     let mut add = |text| add_text(text, &mut lines, &mut bytes);

@@ -1,4 +1,4 @@
-//! `airside images operator`: asks registries, and tells what is where.
+//! `airside images operator`: resolves tags at registries, and reports which node has which image.
 
 use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
 

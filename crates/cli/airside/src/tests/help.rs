@@ -28,7 +28,7 @@ const OF_CLAP: [&str; 2] = ["help", "version"];
 
 /// Returns every command that is shown, with the words that call it.
 fn commands() -> Vec<(String, Command)> {
-    let mut root = super::command().term_width(WIDTH);
+    let mut root = super::shown().term_width(WIDTH);
     root.build();
     let mut found = Vec::new();
     collect("airside", &root, &mut found);

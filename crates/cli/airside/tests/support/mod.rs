@@ -18,7 +18,7 @@ use tempfile::TempDir;
 /// Time that anything may take before a test gives up.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Between two looks at a condition.
+/// Pause between two looks at a condition.
 const POLL: Duration = Duration::from_millis(10);
 
 /// `airside` without settings from the environment of the tests.

@@ -167,8 +167,8 @@ async fn a_connection_outlasts_the_time_in_which_nobody_asks() {
     assert_eq!(status, StatusCode::OK);
 }
 
-/// Not a test of speed, which depends on the machine: it prints what a question costs, TLS
-/// included.
+/// Prints the time that a question takes, TLS included. This is not a test of speed, which depends
+/// on the machine.
 #[tokio::test]
 async fn many_questions_over_one_connection() {
     let house = House::open().await;

@@ -17,9 +17,9 @@ use crate::policies::match_condition;
 enum OptIn {
     /// Every object whose label and whose namespace's label is not `false`.
     No,
-    /// Only namespaces with the label `true`.
+    /// Objects in namespaces with the label `true`.
     ByNamespace,
-    /// Only objects with the label `true`.
+    /// Objects with the label `true`.
     ByObject,
 }
 
@@ -131,7 +131,7 @@ fn workloads() -> Vec<RuleWithOperations> {
     ]
 }
 
-/// Leaves out pods that belong to one node, which can be told of pods alone.
+/// Leaves out pods that belong to one node, which can be seen of pods alone.
 fn not_of_a_node() -> Vec<MatchCondition> {
     vec![
         match_condition(

@@ -77,7 +77,7 @@ impl Local {
         }
     }
 
-    /// By way of the mirror, or from the registry.
+    /// Answers by way of the mirror, or from the registry.
     async fn pass(
         &self,
         method: &Method,
@@ -99,7 +99,7 @@ impl Local {
         }
     }
 
-    /// From another node, or fetched for all of them.
+    /// Answers from another node, or fetches the blob for all of them.
     async fn shared(
         &self,
         sharing: &Arc<Sharing>,

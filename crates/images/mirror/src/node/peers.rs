@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
-/// Between two looks at who is there.
+/// Pause between two looks at which agents are there.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Cheap to clone.
@@ -65,7 +65,7 @@ impl Peers {
         }
     }
 
-    /// All agents that see the same nodes say the same.
+    /// Returns the blob's keeper: agents that see the same nodes find the same one.
     pub(crate) fn keeper(&self, digest: &Digest) -> SocketAddr {
         let known = self.known.read();
         keeper(&known, digest).unwrap_or(self.own)

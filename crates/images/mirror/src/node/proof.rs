@@ -73,7 +73,7 @@ impl Proof {
         is_agent
     }
 
-    /// Nothing if the API server does not say.
+    /// Asks the API server if the token is good; none if it does not answer.
     async fn review(&self, token: &str) -> Option<bool> {
         let asked = TokenReview {
             spec: TokenReviewSpec {

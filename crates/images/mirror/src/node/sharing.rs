@@ -2,7 +2,9 @@
 //! containerd's store.
 //!
 //! ```text
-//! agent ──▶ the blob's keeper: whose turn is it? ──▶ fetch it for all │ read it from that node │ wait
+//!                               ┌──▶ fetch it for all
+//! agent ──▶ the blob's keeper ──┼──▶ read it from the node that has it
+//!                               └──▶ wait
 //! ```
 //!
 //! Agents trust each other by [`Proof`] alone. An agent that asks for a caller has asked the
@@ -38,7 +40,7 @@ const OPEN: Duration = Duration::from_secs(10);
 /// Wait after which an agent fetches for itself: the runtime gives up a pull without progress after
 /// five minutes.
 const TURN_TIMEOUT: Duration = Duration::from_secs(240);
-/// Between two words that a turn is still being used.
+/// Pause between two reports that a turn is still being used.
 const RENEW: Duration = Duration::from_secs(15);
 /// Time for the runtime to make a blob part of its store.
 const LANDING: Duration = Duration::from_secs(60);
@@ -65,7 +67,7 @@ impl Sharing {
         }
     }
 
-    /// In the book kept here; stays open while it says to wait.
+    /// Returns the turn by the book kept here; stays open while it is to wait.
     pub(crate) async fn turn_here(&self, digest: &Digest, who: SocketAddr) -> Turn {
         let until = Instant::now() + OPEN;
         loop {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// Number of nodes that one node serves with one blob at a time.
 const AT_ONCE: usize = 2;
-/// After this long without a word a fetch or a read does not count any more.
+/// Time without a report after which a fetch or a read does not count any more.
 const LEASE: Duration = Duration::from_secs(45);
 /// Time after which a blob that no agent asked for is forgotten.
 const MEMORY: Duration = Duration::from_secs(1800);

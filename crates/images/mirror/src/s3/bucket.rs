@@ -29,19 +29,19 @@ const REQUEST_PATIENCE: Patience = Patience {
 #[derive(Clone, Debug)]
 pub struct BucketSettings {
     pub bucket: String,
-    /// Before every key; several mirrors share what is below it.
+    /// Text before every key; several mirrors share what is below it.
     pub prefix: String,
     pub region: String,
     /// Address of a server that is not AWS, with the bucket in the path.
     pub endpoint: Option<String>,
-    /// Whatever this machine is, if nothing is said.
+    /// Keys to sign with; without them, this machine's own identity.
     pub keys: Option<Keys>,
     /// Authorities of the certificate of a server that is not AWS, beside the public ones.
     pub authorities: Option<Authorities>,
 }
 
 pub(super) struct Bucket {
-    /// With a slash at its end.
+    /// Address of the bucket, with a slash at its end.
     base: String,
     prefix: String,
     region: String,
@@ -56,7 +56,7 @@ pub(super) struct Item {
     /// Behind the prefix that was asked for.
     pub(super) name: String,
     pub(super) size: u64,
-    /// In seconds since 1970.
+    /// Time in seconds since 1970.
     pub(super) time: i64,
 }
 
@@ -72,7 +72,7 @@ impl Bucket {
         } = settings;
         let fine = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
         if bucket.is_empty() || !bucket.bytes().all(fine) || !airside_aws::is_host_part(&region) {
-            let words = format!("{bucket:?} in {region:?} is no bucket");
+            let words = format!("{bucket:?} in {region:?} is not a bucket");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
         }
         let base = match endpoint {
@@ -166,7 +166,7 @@ impl Bucket {
     }
 }
 
-/// Nothing instead of an error where there is no such object.
+/// Returns nothing instead of an error where there is no such object.
 pub(super) fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(it) => Ok(Some(it)),

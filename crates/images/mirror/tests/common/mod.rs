@@ -119,7 +119,7 @@ pub async fn ask(method: &str, uri: &str, headers: &[(&str, &str)]) -> Got {
     }
 }
 
-/// Until it is so.
+/// Waits until the condition is true.
 pub async fn until(what: &str, mut is: impl FnMut() -> bool) {
     let waited = tokio::time::timeout(std::time::Duration::from_secs(30), async {
         while !is() {

@@ -33,13 +33,14 @@ use super::{
 pub(crate) use acts::{depart, unmark};
 use airside_containerd::{Containerd, ContainerdError};
 
-/// Between the label's end and the image's: who places pods must have heard of it.
+/// Time between the label's end and the image's: the scheduler must have seen that the label is
+/// gone.
 const GRACE: Duration = Duration::from_secs(1);
 /// Time that a write of ours may take to appear in the watch.
 const ECHO: Duration = Duration::from_secs(3);
-/// After something that did not work and is no image's fault.
+/// Pause after a step that did not work, if no image is at fault.
 const RETRY: Duration = Duration::from_secs(1);
-/// Between two looks at whether the runtime shows what it was just told.
+/// Pause between two looks at whether the runtime shows the last change.
 const MOMENT: Duration = Duration::from_millis(50);
 /// Rounds of one turn. Steps that are left then are done in the next turn.
 const ROUNDS: usize = 32;
@@ -122,7 +123,7 @@ impl Keeper {
     pub(crate) async fn changed(&mut self) {
         tokio::select! {
             heard = self.known.changed() => if heard.is_err() {
-                // The watch never ends by itself; without it there is nothing to hear.
+                // The watch never ends by itself; without it there is nothing to receive.
                 std::future::pending::<()>().await;
             },
             Ok(()) = self.mirror.changed() => {}
@@ -188,7 +189,7 @@ impl Keeper {
                 continue;
             }
             self.pull(&plan, &known.wants);
-            // One look more spares telling the same twice.
+            // One look more spares a second equal report.
             if self
                 .pin_visibility
                 .is_new(observation.lists.pins_show(), Instant::now())

@@ -14,7 +14,7 @@ use airside_containerd::{Container, NamedImage, RuntimeImage};
 pub(crate) const PINNED: &str = "io.cri-containerd.pinned";
 /// Label of a pin that the agent set.
 pub(crate) const OUR_PIN: &str = "images.airside.dev/pinned";
-/// When we brought the content here.
+/// Label with the time at which the agent pulled the content.
 pub(crate) const PULLED: &str = "images.airside.dev/pulled";
 /// The names that we gave it, with spaces between them.
 pub(crate) const NAMES: &str = "images.airside.dev/names";
@@ -127,7 +127,7 @@ impl RuntimeLists {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Departure {
     pub(crate) names: Vec<String>,
-    /// Then the content stays, and only our marks go.
+    /// True if other names keep the content: it stays, and only our marks go.
     pub(crate) others_stay: bool,
 }
 

@@ -25,9 +25,9 @@ pub(crate) struct PullMemory {
     /// Message of the last failure.
     pub(crate) words: BTreeMap<String, String>,
     pub(crate) pulling: BTreeMap<String, Pulling>,
-    /// Pulls that may not begin yet, and are no failures.
+    /// Pulls that may not begin yet, and are not failures.
     pub(crate) held: BTreeMap<String, HeldPull>,
-    /// By name and content: since when it is in its state.
+    /// Time since which an image, by name and content, is in its state.
     pub(crate) since: BTreeMap<String, (NodeImageState, Timestamp)>,
     /// Generation of the sets for which failures are counted.
     pub(crate) generations: BTreeMap<String, i64>,
@@ -152,7 +152,7 @@ impl PullMemory {
         }
     }
 
-    /// It went to make room.
+    /// Notes that the image was removed to make room.
     pub(crate) fn collected(&mut self, wanted: &DesiredImage) {
         let attempts = self.attempts.entry(wanted.content.to_string());
         attempts.or_default().collected = true;

@@ -45,7 +45,7 @@ pub(crate) enum PullAnswer {
     Granted(PullGrant),
     /// Others go first.
     Later(Duration),
-    /// It does not belong here by what the operator knows.
+    /// The image does not belong on this node by what the operator knows.
     Denied(String),
 }
 
@@ -131,8 +131,9 @@ impl OperatorClient {
             let pem = tokio::fs::read(&self.ca).await;
             let pem = pem.map_err(|error| format!("{}: {error}", self.ca.display()))?;
             for certificate in CertificateDer::pem_slice_iter(&pem) {
-                let certificate = certificate
-                    .map_err(|error| format!("{} is no certificate: {error}", self.ca.display()))?;
+                let certificate = certificate.map_err(|error| {
+                    format!("{} is not a certificate: {error}", self.ca.display())
+                })?;
                 roots.add(certificate).map_err(|error| error.to_string())?;
             }
         }

@@ -31,7 +31,8 @@ pub(crate) struct PullEnd {
 pub(crate) enum How {
     /// The next look shows it.
     Done,
-    /// Not begun, or broken off by others: no failure. To be tried again after this long.
+    /// The pull was not begun, or was broken off by others, which is not a failure. It is tried
+    /// again after this long.
     Later(Duration, String),
     Failed(String),
 }
@@ -174,7 +175,7 @@ impl Puller {
         Ok(image.is_some_and(|image| image.digests.contains(&content)))
     }
 
-    /// With each login in turn, or without one.
+    /// Pulls with each login in turn, or without one.
     async fn pull_by(&self, image: &str, logins: &[PullLogin]) -> Result<String, ContainerdError> {
         let Some((last, others)) = logins.split_last() else {
             return self.runtime.pull(image, None).await;

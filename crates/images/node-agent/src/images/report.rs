@@ -108,7 +108,7 @@ fn image(
         // What is there may be seen before its pull is known to have ended.
         attempts: if is_there { 0 } else { attempts.failures },
         next_try: next_try.map(Time),
-        // Told before it goes, so that the next agent knows of it whenever this one ends.
+        // Reported before it is removed, so that the next agent knows of it whenever this one ends.
         collected: !is_there && (attempts.collected || goes(seen, wanted)),
         message,
     }
@@ -170,7 +170,7 @@ pub(crate) fn essence(status: &NodeImagesStatus, begun: &[String]) -> NodeImages
     }
 }
 
-/// The names of images whose pulls began too short a time ago to be told.
+/// The names of images whose pulls began too short a time ago to be reported.
 pub(crate) fn just_begun(seen: &ReportInput<'_>, memory: &PullMemory) -> Vec<String> {
     let wanted = seen.wants.iter().map(|want| &want.wanted);
     let begun = wanted.filter(|wanted| {

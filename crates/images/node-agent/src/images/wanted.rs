@@ -61,7 +61,7 @@ fn want(set: &ImageSet, image: &ResolvedImage, platform: &str) -> Option<Desired
     })
 }
 
-/// The content for `linux/arm64` may be told as that of `linux/arm64/v8`.
+/// The content for `linux/arm64` may be reported as that of `linux/arm64/v8`.
 fn of_platform<'a>(
     platforms: &'a BTreeMap<String, PlatformImage>,
     platform: &str,

@@ -71,7 +71,7 @@ pub struct MirrorOptions {
 }
 
 impl MirrorOptions {
-    /// Nothing if there is nothing to do.
+    /// Returns the settings; none if there is nothing to do.
     pub fn settings(&self, runtime_socket: &Path) -> Option<MirrorSettings> {
         if self.mirror_registry.is_empty() && !self.mirror_clean {
             return None;

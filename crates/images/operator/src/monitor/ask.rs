@@ -21,7 +21,7 @@ use super::{
 
 /// A connection with its token serves this long.
 const KEPT: Duration = Duration::from_secs(300);
-/// More questions than one at once to a repository are few.
+/// Number of kept connections to each repository: more questions at once are rare.
 const KEPT_FOR_EACH: usize = 4;
 /// Time after which a list of tags that no set uses is forgotten.
 const REMEMBERED: Duration = Duration::from_secs(3600);
@@ -65,7 +65,7 @@ impl Asker {
         }
     }
 
-    /// With each login until one is let in; with none if there is none.
+    /// Asks with each login until one is accepted; with none if there is none.
     pub(crate) fn ask(
         &self,
         due: &Due,
@@ -249,7 +249,7 @@ fn look(
     let platforms = platforms.collect();
     let moved = match before {
         None => None,
-        // An index that changed for others only is no move.
+        // An index that changed for others only is not a move.
         Some(known) if same_content(&known.platforms, &platforms) => known.moved,
         Some(_) => Some(now),
     };

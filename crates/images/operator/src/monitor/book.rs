@@ -19,7 +19,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// Age up to which an answer also serves a set that is new.
 const FRESH: SignedDuration = SignedDuration::from_secs(60);
-/// After a start, what is overdue is asked about within this.
+/// Time after a start within which overdue questions are asked.
 const SPREAD: Duration = Duration::from_secs(60);
 
 /// One tag or digest, as its registry has it.
@@ -27,17 +27,18 @@ const SPREAD: Duration = Duration::from_secs(60);
 pub(crate) struct KnownTag {
     pub(crate) image: Reference,
     pub(crate) digest: Digest,
-    /// By platforms that were wanted; one that the image does not have is not there.
+    /// The image on each platform that was wanted; a platform that the image does not have is
+    /// missing.
     pub(crate) platforms: BTreeMap<String, PlatformImage>,
     /// The platforms that were asked for.
     pub(crate) asked_for: BTreeSet<String>,
-    /// Validator by which the registry tells that nothing has changed.
+    /// Validator by which the registry answers that nothing has changed.
     pub(crate) mark: Option<String>,
-    /// When it last got another content on a platform that is wanted.
+    /// Time at which the image last got another content on a platform that is wanted.
     pub(crate) moved: Option<Timestamp>,
 }
 
-/// Why there was no answer.
+/// The reason why there was no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trouble {
     pub(crate) state: TagState,
@@ -50,7 +51,7 @@ pub(crate) struct Trouble {
 #[derive(Clone, Debug)]
 pub(crate) struct WantedTopic {
     pub(crate) topic: Topic,
-    /// None asks once.
+    /// Interval of the question; none asks once.
     pub(crate) every: Option<Duration>,
     pub(crate) platforms: BTreeSet<String>,
     /// Answer that an earlier process wrote into the set's status.
@@ -155,7 +156,7 @@ impl Book {
         due
     }
 
-    /// When something is due, if nothing happens before.
+    /// Returns the time at which something is due, if nothing happens before.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         let idle = self.entries.values().filter(|entry| entry.asking.is_none());
         idle.filter_map(|entry| entry.next).min()

@@ -82,7 +82,7 @@ impl Budgets {
         })
     }
 
-    /// Leaves the registry alone for so long.
+    /// Sends no requests to the registry for this long.
     pub(crate) fn close(&self, host: &str, now: Instant, wait: Duration) {
         let until = airside_model::deadline_after(now, wait.min(MAX_PAUSE));
         self.with(host, now, |host| {

@@ -42,7 +42,7 @@ pub(crate) enum TagRule {
 pub(crate) enum BadQuestion {
     #[error(transparent)]
     Name(#[from] BadReference),
-    #[error("{0:?} is no range of versions such as ^1.4 or >=2, <3")]
+    #[error("{0:?} is not a range of versions such as ^1.4 or >=2, <3")]
     Range(String),
     #[error("give either image, or repository with semver or pattern")]
     Shape,

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use super::{ImageOnNode, ImageOnNodeState, ImageView, Overview, SetView, TagWord};
 
-/// With more nodes than this there is no column for each.
+/// Number of nodes up to which each has a column.
 const MOST_COLUMNS: usize = 8;
 const BAR: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     Plain,
-    /// With bars.
+    /// A table with bars.
     Terminal,
 }
 

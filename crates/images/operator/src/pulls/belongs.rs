@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use super::permits::Need;
 use crate::{deletion::is_being_deleted, monitor::Secrets, world::ClusterSnapshot};
 
-/// Why and how an image belongs on a node.
+/// The reason why an image belongs on a node, and how it may be pulled.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Belongs {
     pub(crate) need: Need,
@@ -15,7 +15,7 @@ pub(crate) struct Belongs {
     pub(crate) secrets: Vec<Secrets>,
 }
 
-/// None if no set wants that there.
+/// Decides if and why an image belongs on a node. None if no set wants it there.
 pub(crate) fn belongs(
     moment: &ClusterSnapshot,
     node: &str,

@@ -8,9 +8,9 @@ use std::{
 
 use rand::Rng as _;
 
-/// After this long without being asked for again a place goes to another.
+/// Time after which a place that was not asked for again goes to another pull.
 pub(crate) const PERMIT_LIFETIME: Duration = Duration::from_secs(120);
-/// When to ask again if others go first.
+/// Pause before an agent asks again if others go first.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// Time after which an agent that has not asked again no longer waits.
 const WAITING_TIMEOUT: Duration = Duration::from_secs(8);

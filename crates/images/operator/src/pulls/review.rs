@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 const NODE: &str = "authentication.kubernetes.io/node-name";
-/// A token that was fine is for so long; one that was not is asked about each time.
+/// Time for which an accepted token stays accepted; a refused one is reviewed each time.
 const FINE_FOR: Duration = Duration::from_secs(30);
 /// Number of tokens that are remembered: more than a big cluster has nodes.
 const MAX_TOKENS: usize = 20_000;
@@ -33,7 +33,7 @@ pub(crate) struct Reviewer {
     reviews: Api<TokenReview>,
     /// The only account that is let in.
     account: String,
-    /// By hashes of tokens.
+    /// Tokens that were accepted, by their hashes.
     fine: Mutex<HashMap<[u8; 32], (String, Instant)>>,
 }
 

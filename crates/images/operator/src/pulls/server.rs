@@ -38,7 +38,7 @@ pub(crate) struct Server {
     reviewer: Reviewer,
     secrets: PullSecrets,
     permits: Mutex<Permits>,
-    /// Nothing is known while another replica works.
+    /// The observed cluster; none while another replica works.
     world: RwLock<Option<ObservedCluster>>,
 }
 
@@ -52,7 +52,7 @@ impl Server {
         }
     }
 
-    /// From now on this replica decides.
+    /// Makes this replica decide from now on.
     pub(crate) fn decide_by(&self, world: ObservedCluster) {
         *self.world.write() = Some(world);
     }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use airside_image_rules::{ResolvedImage, label};
 use airside_oci::{Digest, Reference};
 
-/// By the image's name, and by its content. What is not resolved has none.
+/// Returns labels by the images' names, and by their contents. An image that is not resolved has
+/// none.
 pub(super) fn labels(images: &[ResolvedImage]) -> BTreeMap<String, String> {
     let resolved = images.iter().filter_map(|image| {
         let name: Reference = image.image.parse().ok()?;

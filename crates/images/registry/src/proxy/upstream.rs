@@ -17,7 +17,7 @@ pub struct Upstream {
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
     #[error(
-        "{0:?} is no URL of a registry, such as http://10.0.0.1:5000 or https://ci.example.com:5000"
+        "{0:?} is not a URL of a registry, such as http://10.0.0.1:5000 or https://ci.example.com:5000"
     )]
     Unclear(String),
 }

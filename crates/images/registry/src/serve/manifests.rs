@@ -1,4 +1,4 @@
-//! Manifests, their tags, and what is said about them.
+//! Manifests, their tags, and their referrers.
 
 use std::{fmt::Display, pin::pin};
 

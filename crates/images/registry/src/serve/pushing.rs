@@ -43,7 +43,7 @@ impl Registry {
             return Ok(progress(StatusCode::ACCEPTED, &repository, &id, 0));
         };
         let finished = self.finish(repository, &id, digest, body).await;
-        // The client was not told the upload's name, so it cannot go on with it.
+        // The client did not get the upload's name, so it cannot go on with it.
         self.inner.uploads.forget(&id);
         finished
     }
@@ -68,7 +68,7 @@ impl Registry {
             .await
     }
 
-    /// Handles a begun upload: GET tells its progress, PATCH adds a piece, PUT ends it, DELETE
+    /// Handles a begun upload: GET reports its progress, PATCH adds a piece, PUT ends it, DELETE
     /// gives it up.
     pub(super) async fn upload<B>(
         &self,

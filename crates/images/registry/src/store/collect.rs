@@ -27,7 +27,8 @@ struct Kept {
 }
 
 impl Store {
-    /// Removes what was not used for so long and is not referred to; how many manifests and blobs.
+    /// Removes what was not used for this long and is not referred to. Returns the number of
+    /// manifests and blobs.
     pub(crate) fn collect(&self, unused_for: Duration) -> Result<u64, Error> {
         let before = clock::now().checked_sub(unused_for);
         let is_old = |time: SystemTime| before.is_some_and(|before| time < before);
@@ -86,7 +87,7 @@ impl Store {
         Ok(removed)
     }
 
-    /// Everything that these manifests need, and what is said about them.
+    /// Everything that these manifests need, and their referrers.
     fn reach(&self, links: &Links, mut roots: Vec<Digest>) -> Result<Kept, Error> {
         let mut kept = Kept::default();
         while let Some(digest) = roots.pop() {

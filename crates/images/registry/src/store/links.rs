@@ -63,7 +63,7 @@ impl Links {
         write(&self.made("_manifests")?.join(digest.hex()), media_type)
     }
 
-    /// Its media type, if it is here; it counts as used now.
+    /// Returns the manifest's media type, if the manifest is here, and makes it count as used now.
     pub(super) fn use_manifest(&self, digest: &Digest) -> Result<Option<String>, Error> {
         let path = self.place("_manifests").join(digest.hex());
         let found = read(&path)?;

@@ -93,7 +93,7 @@ impl RegistryStage {
         }
     }
 
-    /// With all rights of the team `main`.
+    /// Sends a request with all rights of the team `main`.
     pub async fn ask(
         &self,
         method: &str,
@@ -111,7 +111,7 @@ impl RegistryStage {
         self.ask_as(method, path, &headers, body).await
     }
 
-    /// With these headers and no others.
+    /// Sends a request with these headers and no others.
     pub async fn ask_as(
         &self,
         method: &str,
@@ -135,7 +135,7 @@ impl RegistryStage {
         }
     }
 
-    /// In one request.
+    /// Pushes a blob in one request.
     pub async fn push_blob(&self, data: &[u8]) -> String {
         let digest = digest(data);
         let path = format!("/v2/{REPOSITORY}/blobs/uploads/?digest={digest}");

@@ -16,9 +16,9 @@ pub const GATED: &str = "images.airside.dev/gated";
 /// State of a pod that waits for its images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// It waits; at this time it does no longer.
+    /// The pod waits, at the latest until this time.
     Closed { until: Timestamp },
-    /// It may go.
+    /// The pod may be scheduled.
     Open(Opened),
 }
 
@@ -26,7 +26,7 @@ pub enum Gate {
 pub enum Opened {
     /// Enough nodes have the images.
     Present,
-    /// They do not, and it has waited for as long as it should.
+    /// Too few nodes have the images, and the pod has waited for as long as it should.
     Late,
     /// No set lets it wait any more.
     Unwanted,

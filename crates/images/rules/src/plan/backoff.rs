@@ -9,15 +9,16 @@ const MAX_WAIT: SignedDuration = SignedDuration::from_mins(10);
 /// Outcome of the pulls of an image so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attempts {
-    /// In a row.
+    /// Number of failures in a row.
     pub failures: u32,
     pub last: Option<Timestamp>,
-    /// Taken away for room. It comes back only where there is a lot of it, or it would come and go.
+    /// True if the image was removed to make room. It comes back only where there is a lot of room,
+    /// or it would come and go.
     pub collected: bool,
 }
 
 impl Attempts {
-    /// After this one, which failed at `now`.
+    /// Returns the attempts after one more, which failed at `now`.
     pub fn failed(self, now: Timestamp) -> Self {
         Self {
             failures: self.failures.saturating_add(1),

@@ -15,9 +15,9 @@ pub struct Disk {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskRules {
-    /// In percent. From here on nothing is added.
+    /// Disk usage in percent at which nothing is added.
     pub high: u8,
-    /// In percent. Down to here images are taken away.
+    /// Disk usage in percent down to which images are removed.
     pub low: u8,
     pub mode: GarbageMode,
     pub order: GarbageOrder,
@@ -68,7 +68,7 @@ impl Disk {
     }
 }
 
-/// On the disk an image is packed and unpacked: at least twice what it is on the wire.
+/// Factor by which a packed and unpacked image on the disk is larger than on the wire, at least.
 const PACKED_AND_UNPACKED: u64 = 2;
 
 /// Returns true if the image fits below the high mark, or below the low mark if it was removed to

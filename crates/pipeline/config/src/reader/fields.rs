@@ -19,7 +19,7 @@ pub(crate) struct Fields<'r, 'n> {
 }
 
 impl<'r, 'n> Fields<'r, 'n> {
-    /// Null is a map without fields; anything else that is no map is noted as a problem.
+    /// Null is a map without fields; anything else that is not a map is noted as a problem.
     pub(crate) fn open(
         reader: &'r mut Reader,
         node: &'n Node,
@@ -220,7 +220,7 @@ impl<'r, 'n> Fields<'r, 'n> {
         }
         match self.reader.json(node, &path) {
             serde_json::Value::Object(map) => Some(map),
-            // What is wrong inside has been said.
+            // What is wrong inside has been reported.
             _ => None,
         }
     }

@@ -118,7 +118,7 @@ impl Reader {
                 let message = format!("must be a string, but is {kind}; put it in quotes");
                 self.problem(path, node.span, message);
                 self.fix(Fix::quote(node.span));
-                // So that nothing is said to be missing as well.
+                // Nothing must be reported as missing as well.
                 text
             }
             None if node.is_null() => String::new(),

@@ -12,7 +12,7 @@ use crate::shape::Shape;
 
 /// A kind of step.
 pub(crate) struct CoreShape {
-    /// The key that tells the kind; its value is what the step is called, if it has a name.
+    /// The key that decides the kind; its value is what the step is called, if it has a name.
     pub(crate) key: &'static str,
     pub(crate) shape: &'static Shape,
     /// A timeout that leaves out fetching images, instead of one around the whole step.
@@ -144,7 +144,7 @@ fn kind_fix(node: &Node) -> Option<Fix> {
 /// The number of a map's keys that are compared with the keys of steps.
 const MOST_HINTED: usize = 10;
 
-/// The keys of all steps: those that tell a kind, and those that every step may have.
+/// The keys of all steps: those that decide a kind, and those that every step may have.
 fn kind_keys() -> impl Iterator<Item = &'static str> {
     let kinds = CORES.iter().map(|core| core.key);
     kinds

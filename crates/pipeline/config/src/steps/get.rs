@@ -164,7 +164,7 @@ fn read_version(fields: &mut Fields<'_, '_>) -> Option<VersionSpec> {
         return Some(VersionSpec::Pinned(Version(pinned)));
     }
     let word = reader.text(node, &path);
-    // What is no text has been complained about.
+    // What is not text has been complained about.
     node.value.scalar_text()?;
     if let Some(var) = airside_vars::first(&word) {
         let message = format!("the variable (({var})) needs a value when the pipeline is set");

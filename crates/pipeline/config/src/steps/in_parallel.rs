@@ -26,7 +26,7 @@ pub struct InParallelStep {
 pub struct InParallel {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// Number of steps that run at once; zero is no limit.
+    /// Number of steps that run at once; zero means no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub limit: u32,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -1,4 +1,4 @@
-//! Reads a step back from its JSON: the same keys that tell kinds apart in a pipeline do so here.
+//! Reads a step back from its JSON: a step's kind is that of its key, as in a pipeline.
 
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};

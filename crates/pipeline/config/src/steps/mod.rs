@@ -31,7 +31,7 @@ use crate::{
     TaskStep, TryStep,
 };
 
-/// A step of a plan. In JSON core and modifiers are one map, and a key tells the kind.
+/// A step of a plan. In JSON core and modifiers are one map, and a key decides the kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Step {
     #[serde(flatten)]

@@ -11,9 +11,9 @@ use crate::{Job, Leaf, PutStep, TaskStep};
 pub(crate) struct Artifacts {
     /// The names that any step of the job makes.
     of_the_job: HashSet<String>,
-    /// When each artifact was made, counted in artifacts.
+    /// Times at which each artifact was made, counted in artifacts.
     made: HashMap<String, Vec<usize>>,
-    /// When steps ran that may have made any artifact: tasks from files, and prototypes.
+    /// Times at which steps ran that may have made any artifact: tasks from files, and prototypes.
     unknown: Vec<usize>,
     count: usize,
     /// Ranges of artifacts that other branches of `in_parallel` make: they may not be there yet.
@@ -23,7 +23,7 @@ pub(crate) struct Artifacts {
 /// The time at which a job makes an artifact, if it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ArtifactState {
-    /// It is there, or may be.
+    /// The artifact is there, or may be.
     Made,
     /// A step in another branch of `in_parallel` makes it.
     Beside,
@@ -75,7 +75,7 @@ impl Artifacts {
     }
 }
 
-/// Returns the names of the artifacts that a step makes, or `None` if those cannot be told.
+/// Returns the names of the artifacts that a step makes, or `None` if those are not known.
 fn outputs(leaf: Leaf<'_>) -> Option<Vec<String>> {
     let names = match leaf {
         Leaf::Get(step) => vec![step.name.clone()],

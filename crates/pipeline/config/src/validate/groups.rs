@@ -33,7 +33,7 @@ pub(super) fn check(checker: &mut Checker<'_>) {
         return;
     }
     for job in &config.jobs {
-        // Said once of each name.
+        // Reported once for each name.
         if !grouped.insert(job.name.as_str()) {
             continue;
         }

@@ -63,7 +63,7 @@ pub(super) struct Matcher {
 }
 
 impl Matcher {
-    /// The jobs that a group's name or pattern stands for, or why it cannot be said.
+    /// The jobs that a group's name or pattern stands for, or the reason why they are not known.
     pub(super) fn group_jobs(
         &mut self,
         pattern: &str,
@@ -84,8 +84,8 @@ impl Matcher {
         Ok(jobs)
     }
 
-    /// The jobs that a name or pattern of `passed` stands for, or why it cannot be said. A broken
-    /// one stands for none.
+    /// The jobs that a name or pattern of `passed` stands for, or the reason why they are not
+    /// known. A broken one stands for none.
     pub(super) fn passed_jobs(
         &mut self,
         pattern: &str,
@@ -113,7 +113,7 @@ impl Matcher {
     ) -> Result<Vec<usize>, String> {
         self.matches += config.jobs.len();
         if self.matches > MAX_MATCHES {
-            return Err("the pipeline has too many jobs for so many patterns".to_owned());
+            return Err("the pipeline has too many jobs for its number of patterns".to_owned());
         }
         let jobs = config.jobs.iter().enumerate();
         let matching = jobs.filter(|(_, job)| is_match(&job.name));

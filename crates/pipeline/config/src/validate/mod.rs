@@ -72,7 +72,7 @@ pub(crate) fn validate(config: &Config, reader: &Reader, native: Option<&[&str]>
 pub(crate) struct Checker<'a> {
     pub(crate) config: &'a Config,
     pub(crate) places: &'a Places,
-    /// Some steps could not be read, so nothing can be said about what is not used.
+    /// Some steps could not be read, so it is not known what is unused.
     pub(crate) steps_missing: bool,
     pub(crate) index: Index<'a>,
     matcher: Matcher,
@@ -114,12 +114,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The jobs that a group's name or pattern stands for, or why it cannot be said.
+    /// The jobs that a group's name or pattern stands for, or the reason why they are not known.
     pub(crate) fn group_jobs(&mut self, pattern: &str) -> Result<Vec<usize>, String> {
         self.matcher.group_jobs(pattern, &self.index, self.config)
     }
 
-    /// The jobs that a name or pattern of `passed` stands for, or why it cannot be said.
+    /// The jobs that a name or pattern of `passed` stands for, or the reason why they are not
+    /// known.
     pub(crate) fn passed_jobs(&mut self, pattern: &str) -> Result<Vec<usize>, String> {
         self.matcher.passed_jobs(pattern, &self.index, self.config)
     }

@@ -57,7 +57,7 @@ pub(super) fn check(config: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells whether the value is one variable, which may become anything.
+/// Returns true if the value is one variable, which may become anything.
 fn is_variable(value: &Value) -> bool {
     let text = value.as_str().unwrap_or_default();
     text.starts_with("((") && text.ends_with("))")

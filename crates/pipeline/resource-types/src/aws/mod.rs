@@ -133,7 +133,7 @@ pub(crate) fn host_part(key: &str, text: &str) -> Result<(), Failure> {
     } else {
         Err(Failure::source(
             key,
-            format!("is {text:?}, which is no part of a host"),
+            format!("is {text:?}, which is not part of a host"),
         ))
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn fetch(version: Version, dest: &Path) -> Result<Produced, Failure> 
     let list = version.0.get(BRANCHES).map_or("", String::as_str);
     let names: Vec<String> = serde_json::from_str(list).map_err(|error| {
         Failure::said(format!(
-            "version.{BRANCHES} is no list of branches: {error}"
+            "version.{BRANCHES} is not a list of branches: {error}"
         ))
     })?;
     fs::create_dir_all(dest).map_err(Failure::io(dest))?;

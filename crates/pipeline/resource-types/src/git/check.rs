@@ -99,7 +99,8 @@ pub(super) struct BranchHistory<'a> {
 }
 
 impl BranchHistory<'_> {
-    /// From the given commit on, or the latest ones if it is not there any more; oldest first.
+    /// Returns commits from the given one on, or the latest ones if it is not there any more;
+    /// oldest first.
     fn commits(&self, from: Option<&str>, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
         let place = match from {
             Some(from) => self.place(from, log)?,

@@ -10,7 +10,7 @@ pub type AskCheckout<'a> = dyn FnMut(&[&str]) -> Result<Option<String>, Failure>
 ///
 /// The caller runs git: `ask` returns git's answer to these arguments without the last line break,
 /// or nothing if git refuses. No question makes git run a program that the checkout names. `uri` is
-/// the address in the resource's source; one that is no address makes no link to a page.
+/// the address in the resource's source; one that is not an address makes no link to a page.
 pub fn checkout_files(
     uri: &str,
     ask: &mut AskCheckout<'_>,

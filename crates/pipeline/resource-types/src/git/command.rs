@@ -32,7 +32,7 @@ const KEPT: &[&str] = &[
     "TMPDIR",
 ];
 
-/// More than any answer that makes sense.
+/// Largest output that is read: more than any answer that makes sense.
 const MAX_ANSWER: u64 = 256 << 20;
 
 pub(crate) struct Git {
@@ -62,7 +62,10 @@ impl CommandEnd {
         let telling = |line: &&str| line.starts_with("fatal:") || line.starts_with("error:");
         let found = lines().rev().find(telling);
         let last = || lines().rev().find(|line| !line.is_empty());
-        found.or_else(last).unwrap_or("it said nothing").to_owned()
+        found
+            .or_else(last)
+            .unwrap_or("it printed nothing")
+            .to_owned()
     }
 }
 

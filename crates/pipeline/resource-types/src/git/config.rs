@@ -6,9 +6,10 @@ use crate::Failure;
 /// The purpose of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// In a process that looks at many repositories: git must not run programs that a source names.
+    /// A check in a process that looks at many repositories: git must not run programs that a
+    /// source names.
     Check,
-    /// In a container of its own.
+    /// An action in a container of its own.
     Step,
 }
 
@@ -62,7 +63,7 @@ pub(super) fn text(
         text += &line(name, value)?;
     }
     if let Some(file) = credentials {
-        // An empty one first: no other helper hears of these.
+        // An empty one first: no other helper gets these.
         text += &line("credential.helper", "")?;
         text += &line("credential.helper", &format!("store --file='{file}'"))?;
     }

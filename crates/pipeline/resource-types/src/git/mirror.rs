@@ -26,7 +26,7 @@ impl Mirror {
         let path = scratch.path().join("repository.git");
         let target = path.display().to_string();
         let filter = if source.limits_paths() {
-            // The trees of a commit tell which paths it changes.
+            // The trees of a commit show which paths it changes.
             "--filter=blob:none"
         } else {
             "--filter=tree:0"

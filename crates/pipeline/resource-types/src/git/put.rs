@@ -74,7 +74,7 @@ fn tag(params: &OutParams, src: &Path) -> Result<Option<String>, Failure> {
     let prefix = params.tag_prefix.as_deref().unwrap_or_default();
     let name = format!("{prefix}{}", text.trim());
     if text.trim().is_empty() || name.starts_with('-') || name.contains(char::is_whitespace) {
-        let words = format!("is a file with {:?} in it, which is no tag", text.trim());
+        let words = format!("is a file with {:?} in it, which is not a tag", text.trim());
         return Err(Failure::params("tag", words));
     }
     Ok(Some(name))

@@ -33,7 +33,7 @@ impl Remote {
             return bad("is missing: give the address of the repository");
         }
         if uri.starts_with('-') || uri.contains(['\n', '\r', '\0']) {
-            return bad("is no address of a repository");
+            return bad("is not an address of a repository");
         }
         let protocol = match uri.split_once("://") {
             Some(("http", _)) => Protocol::Http,
@@ -100,7 +100,7 @@ fn is_scp(uri: &str) -> bool {
     uri.split('/').next().is_some_and(|host| host.contains(':'))
 }
 
-/// Takes user and password out of an address: what is on a command line is seen by everybody.
+/// Takes user and password out of an address: what is on a command line is seen by every user.
 fn without_user(uri: &str) -> (String, Option<(String, String)>) {
     let Some((scheme, rest)) = uri.split_once("://") else {
         return (uri.to_owned(), None);

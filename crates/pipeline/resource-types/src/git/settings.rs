@@ -143,7 +143,7 @@ impl TryFrom<Object> for CommitFilter {
                 "include_all_match" => filter.include_all_match = all()?,
                 "exclude" => filter.exclude = patterns()?,
                 "exclude_all_match" => filter.exclude_all_match = all()?,
-                other => return Err(format!("{other:?} is no key of it")),
+                other => return Err(format!("{other:?} is not a key of it")),
             }
         }
         Ok(filter)

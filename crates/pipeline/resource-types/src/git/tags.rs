@@ -21,7 +21,7 @@ pub(super) fn whole(key: &str, text: Option<&str>) -> Result<Option<Regex>, Fail
     let compile = |text| Regex::new(&format!("^(?:{text})$"));
     text.map(compile)
         .transpose()
-        .map_err(|error| Failure::source(key, format!("is no regular expression: {error}")))
+        .map_err(|error| Failure::source(key, format!("is not a regular expression: {error}")))
 }
 
 pub(super) fn versions(
@@ -112,7 +112,7 @@ fn matching(
     Ok(tags)
 }
 
-/// Reads `object commit name`, where a tag that is no object of its own has no second word.
+/// Reads `object commit name`, where a tag that is not an object of its own has no second word.
 pub(super) fn tag(line: &str) -> Option<Tag> {
     let mut words = line.splitn(3, ' ');
     let (object, target, name) = (words.next()?, words.next()?, words.next()?);

@@ -12,7 +12,7 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 
-/// More than any answer to CONNECT.
+/// Largest head that is read: more than any answer to CONNECT.
 const MAX_ANSWER: u64 = 64 << 10;
 
 /// Connects to `host` and `port` through the proxy that the file names, and copies until both are

@@ -42,7 +42,10 @@ pub(super) fn commit(
     for id in ids {
         let name = "commit_verification_key_ids";
         if id.starts_with('-') {
-            return Err(Failure::source(name, format!("has {id:?}, which is no id")));
+            return Err(Failure::source(
+                name,
+                format!("has {id:?}, which is not an id"),
+            ));
         }
         let args = ["--batch", "--keyserver", server, "--recv-keys", id];
         let words = format!("has {id}, which {server} does not give");

@@ -1,7 +1,7 @@
 //! `github-release`: the releases of a GitHub repository and their assets.
 //!
 //! `release` is what GitHub says of a release, `tags` reads versions from tags, `api` makes the
-//! requests, `answers` tells a refusal in words. The actions are in `check`, `get` and `put`.
+//! requests, `answers` explains a refusal. The actions are in `check`, `get` and `put`.
 
 mod answers;
 mod api;

@@ -66,7 +66,7 @@ pub(super) struct GithubRepository {
     pub(super) owner: String,
     pub(super) repository: String,
     pub(super) token: Option<String>,
-    /// Without a slash at the end, as is `uploads`.
+    /// Address of the API without a slash at the end, as is `uploads`.
     pub(super) api: String,
     pub(super) uploads: String,
     pub(super) insecure: bool,
@@ -105,7 +105,7 @@ impl Written {
         let constraint = match &self.semver_constraint {
             None => None,
             Some(text) => Some(Constraint::parse(text).ok_or_else(|| {
-                let words = format!("is {text:?}, which is no range of versions");
+                let words = format!("is {text:?}, which is not a range of versions");
                 Failure::source("semver_constraint", words)
             })?),
         };

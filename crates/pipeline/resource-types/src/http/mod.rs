@@ -1,6 +1,6 @@
 //! `http`: a plain file of a web server, with a version for each time that it changed.
 //!
-//! What changed is told by the server's ETag, or else by when it says the file was changed, or else
+//! A change is seen by the server's ETag, or else by when it says the file was changed, or else
 //! by the hash of what is there.
 
 mod settings;
@@ -48,7 +48,7 @@ fn current(source: &Source, client: &Client) -> Result<Version, Failure> {
     {
         return Ok(version);
     }
-    // Some know no HEAD, or do not tell by it.
+    // Some servers know no HEAD, or send no validator with it.
     let mut response = get(source, client)?;
     match told(&response) {
         Some(version) => Ok(version),

@@ -52,7 +52,7 @@ impl Source {
             if name.is_empty() || !name.bytes().all(word) || value.contains(['\r', '\n']) {
                 return Err(Failure::source(
                     "headers",
-                    format!("has {name:?}, which is no header"),
+                    format!("has {name:?}, which is not a header"),
                 ));
             }
             headers.push((name, value));
@@ -92,7 +92,7 @@ impl Source {
         })
     }
 
-    /// Without the query, which may be secret.
+    /// Returns the address without its query, which may be secret.
     pub(super) fn shown(&self) -> String {
         self.address.to_string()
     }

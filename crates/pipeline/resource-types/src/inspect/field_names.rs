@@ -9,7 +9,7 @@ use serde::{
 /// Returns the names of the fields that a struct is read from.
 pub(crate) fn field_names<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     let mut names: &'static [&'static str] = &[];
-    // It tells the names, and then that there is nothing to read.
+    // It yields the names, and then an error: there is nothing to read.
     let _ = T::deserialize(NameCollector(&mut names));
     names
 }

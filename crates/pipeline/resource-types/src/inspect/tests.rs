@@ -50,7 +50,7 @@ fn mistakes_in_sources() {
             "git",
             json!({"url": "https://x/y"}),
             &[
-                &format!("url: source.url is no key of type `git` {ignored}"),
+                &format!("url: source.url is not a key of type `git` {ignored}"),
                 "uri: source.uri is missing: give the address of the repository",
             ],
         ),
@@ -58,7 +58,7 @@ fn mistakes_in_sources() {
             "git",
             json!({"private_key": "((key))", "depth": 1}),
             &[
-                &format!("depth: source.depth is no key of type `git` {ignored}"),
+                &format!("depth: source.depth is not a key of type `git` {ignored}"),
                 "uri: source.uri is missing: give the address of the repository",
             ],
         ),
@@ -90,7 +90,7 @@ fn mistakes_in_sources() {
         (
             "time",
             json!({"interval": "soon"}),
-            &["interval: \"soon\" is no duration"],
+            &["interval: \"soon\" is not a duration"],
         ),
         (
             "time",
@@ -117,7 +117,7 @@ fn mistakes_in_sources() {
             "http",
             json!({"uri": "https://x"}),
             &[
-                &format!("uri: source.uri is no key of type `http` {refused}"),
+                &format!("uri: source.uri is not a key of type `http` {refused}"),
                 "url: source.url is missing",
             ],
         ),
@@ -145,7 +145,7 @@ fn mistakes_in_sources() {
             "registry-image",
             json!({"repository": "a:b", "tga": "x"}),
             &[
-                &format!("tga: source.tga is no key of type `registry-image` {refused}"),
+                &format!("tga: source.tga is not a key of type `registry-image` {refused}"),
                 "repository: source.repository is \"a:b\": a tag or digest does not belong there",
             ],
         ),
@@ -195,7 +195,7 @@ fn mistakes_in_sources() {
             "mock",
             json!({"crate_files": {}}),
             &[&format!(
-                "crate_files: source.crate_files is no key of type `mock` {refused}"
+                "crate_files: source.crate_files is not a key of type `mock` {refused}"
             )],
         ),
     ];
@@ -240,7 +240,7 @@ fn mistakes_in_params() {
             "git",
             GetParams,
             json!({"rebase": true}),
-            "rebase: params.rebase is no key",
+            "rebase: params.rebase is not a key",
         ),
         (
             "git",
@@ -265,7 +265,7 @@ fn mistakes_in_params() {
             "registry-image",
             PutParams,
             json!({"image": "a/b.tar", "bump_alias": true}),
-            "bump_alias: params.bump_alias is no key",
+            "bump_alias: params.bump_alias is not a key",
         ),
         (
             "semver",
@@ -284,7 +284,7 @@ fn mistakes_in_params() {
             "semver",
             PutParams,
             json!({"bmp": "minor"}),
-            "bmp: params.bmp is no key",
+            "bmp: params.bmp is not a key",
         ),
         ("s3", PutParams, json!({"file": "a/b-(.*)"}), ""),
         (
@@ -297,7 +297,7 @@ fn mistakes_in_params() {
             "time",
             GetParams,
             json!({"a": 1}),
-            "a: params.a is no key of type `time` and has no effect",
+            "a: params.a is not a key of type `time` and has no effect",
         ),
         ("http", PutParams, json!({"file": "((f))"}), ""),
         ("mock", PutParams, json!({"version": "1"}), ""),

@@ -56,6 +56,6 @@ pub(super) fn commit_name(text: &str) -> Result<&str, Failure> {
     Err(Failure::Key {
         part: Part::Version,
         key: REF.to_owned(),
-        words: "is no commit".to_owned(),
+        words: "is not a commit".to_owned(),
     })
 }

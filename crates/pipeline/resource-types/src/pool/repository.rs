@@ -41,7 +41,7 @@ impl PoolRepository {
         log: &mut dyn Write,
     ) -> Result<Self, Failure> {
         let mut git = Git::new(source.access, purpose, log)?;
-        // The name of a pool is no pattern.
+        // The name of a pool is not a pattern.
         git.set("GIT_LITERAL_PATHSPECS", "1");
         // A commit that is not there is not looked for on the server.
         git.set("GIT_NO_LAZY_FETCH", "1");
@@ -153,7 +153,7 @@ impl PoolRepository {
             .collect())
     }
 
-    /// Reads the locks of a commit. Links and folders are no locks.
+    /// Reads the locks of a commit. Links and folders are not locks.
     pub(super) fn locks(&self, commit: &str, log: &mut dyn Write) -> Result<PoolLocks, Failure> {
         let [claimed, unclaimed] =
             [CLAIMED, UNCLAIMED].map(|name| format!("{}/{name}/", self.pool));

@@ -73,7 +73,7 @@ impl Source {
         let branch = written.branch.ok_or_else(missing("branch"))?;
         let odd = |c: char| c.is_whitespace() || c.is_control();
         if branch.starts_with('-') || branch.contains([':', '+']) || branch.contains(odd) {
-            return Err(Failure::source("branch", "is no name of a branch"));
+            return Err(Failure::source("branch", "is not a name of a branch"));
         }
         let pool = written.pool.ok_or_else(missing("pool"))?;
         let access = Access {
@@ -104,7 +104,7 @@ fn folder(pool: &str) -> Result<String, Failure> {
     let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
     let is_path = Path::new(trimmed).components().all(plain) && !trimmed.contains("//");
     if trimmed.is_empty() || !is_path || trimmed.contains(char::is_control) {
-        let words = format!("is {pool:?}, which is no folder of a repository");
+        let words = format!("is {pool:?}, which is not a folder of a repository");
         return Err(Failure::source("pool", words));
     }
     Ok(trimmed.to_owned())
@@ -115,7 +115,7 @@ fn delay(text: Option<&str>) -> Result<Duration, Failure> {
         return Ok(RETRY_DELAY);
     };
     let delay = read_duration(text).map_err(|error| {
-        let words = format!("is {text:?}, which is no time such as 30s: {error}");
+        let words = format!("is {text:?}, which is not a time such as 30s: {error}");
         Failure::source("retry_delay", words)
     })?;
     Ok(if delay.is_zero() {

@@ -19,7 +19,7 @@ pub struct Asking {
     pub login: Option<(String, String)>,
     /// Certificates to trust beside the machine's roots, as PEM.
     pub certificates: Vec<String>,
-    /// It has no TLS.
+    /// True if the registry has no TLS.
     pub plain: bool,
     pub patience: Patience,
     pub pace: Pace,
@@ -139,7 +139,7 @@ impl AskedRegistry {
                     let bytes = self.stored(&found.digest)?;
                     let name_below = found.digest.to_string();
                     let Document::Manifest(manifest) = parse_document(&bytes, &name_below)? else {
-                        return Err(Failure::said(format!("{name_below} is no image")));
+                        return Err(Failure::said(format!("{name_below} is not an image")));
                     };
                     images.insert(name.clone(), AskedImage::of(&found.digest, &manifest));
                 }

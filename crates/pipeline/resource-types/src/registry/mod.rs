@@ -33,7 +33,7 @@ pub(crate) use self::{
 };
 use crate::Failure;
 
-/// More than any manifest, configuration or page of tags.
+/// Largest document that is read: more than any manifest, configuration or page of tags.
 const MAX_DOCUMENT: u64 = 16 << 20;
 /// Tokens live for five minutes at least, by the protocol's advice.
 const TOKEN_LIFE: Duration = Duration::from_secs(120);
@@ -47,7 +47,7 @@ pub(crate) struct Access {
     pub(crate) certificates: Vec<String>,
     pub(crate) insecure: bool,
     pub(crate) push: bool,
-    /// It has no TLS.
+    /// True if the registry has no TLS.
     pub(crate) plain: bool,
     pub(crate) patience: Patience,
     pub(crate) pace: Pace,
@@ -118,7 +118,7 @@ impl Registry {
         Ok(Address::parse(&format!("{}/v2/{name}/{path}", self.base))?)
     }
 
-    /// Adds what the registry wants to hear.
+    /// Adds the headers that the registry needs.
     fn signed<'a>(&self, request: Request<'a>) -> Result<Request<'a>, Failure> {
         let fresh = |(_, since): &(String, Instant)| since.elapsed() < TOKEN_LIFE;
         let mut kept = self.header.borrow_mut();

@@ -17,7 +17,7 @@ pub(crate) fn read_repository(text: &str) -> Result<Repository, Failure> {
         return Err(bad("a tag or digest does not belong there"));
     }
     if first.bytes().any(|byte| byte.is_ascii_uppercase()) && !first.contains(['.', ':']) {
-        return Err(bad("that is no name of an image"));
+        return Err(bad("that is not a name of an image"));
     }
     text.parse()
         .map_err(|error: airside_oci::BadReference| bad(error.why()))

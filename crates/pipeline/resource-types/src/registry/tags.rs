@@ -9,7 +9,7 @@ use crate::Failure;
 /// Registries cut pages at round numbers, whatever they are asked for.
 const ROUND: usize = 10;
 
-/// All tags, and what the registry wants to hear to say that they are the same.
+/// All tags, and the validator with which the registry answers that they have not changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TagList(Vec<Page>);
 

@@ -183,7 +183,7 @@ impl Store {
         for entry in entries {
             let entry = entry.map_err(|error| {
                 Failure::said(format!(
-                    "{} is no image in a tarball: {error}",
+                    "{} is not an image in a tarball: {error}",
                     path.display()
                 ))
             })?;

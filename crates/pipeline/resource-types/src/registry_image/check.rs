@@ -57,13 +57,13 @@ impl Wanted {
             } else {
                 Err(Failure::source(
                     "tag",
-                    format!("is {tag:?}, which is no tag"),
+                    format!("is {tag:?}, which is not a tag"),
                 ))
             };
         }
         if let Some(text) = &source.tag_regex {
             let regex = Regex::new(text).map_err(|error| {
-                Failure::source("tag_regex", format!("is no regular expression: {error}"))
+                Failure::source("tag_regex", format!("is not a regular expression: {error}"))
             })?;
             return Ok(Self::Matching(regex));
         }
@@ -71,7 +71,7 @@ impl Wanted {
             Some(text) => Some(Constraint::parse(text).ok_or_else(|| {
                 Failure::source(
                     "semver_constraint",
-                    format!("is {text:?}, which is no range"),
+                    format!("is {text:?}, which is not a range"),
                 )
             })?),
             None => None,

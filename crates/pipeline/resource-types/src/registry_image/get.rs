@@ -121,7 +121,7 @@ impl Get<'_> {
         ] {
             let Some(regex) = regex else { continue };
             let regex = Regex::new(regex).map_err(|error| {
-                Failure::source(key, format!("is no regular expression: {error}"))
+                Failure::source(key, format!("is not a regular expression: {error}"))
             })?;
             let found = map.iter().filter(|(name, _)| regex.is_match(name));
             metadata.extend(found.map(|(name, value)| field(name, value)));

@@ -38,7 +38,7 @@ pub(crate) fn push(
         let version = Semver::parse(text).ok_or_else(|| {
             Failure::params(
                 "version",
-                format!("is {text:?}, which is no semantic version"),
+                format!("is {text:?}, which is not a semantic version"),
             )
         })?;
         tags.extend(numbered(&source, &params, &version, &registry)?);
@@ -49,7 +49,7 @@ pub(crate) fn push(
         return Err(Failure::source("tag", words));
     };
     if let Some(bad) = tags.iter().find(|tag| !tag_is_fine(tag)) {
-        return Err(Failure::said(format!("{bad:?} is no tag")));
+        return Err(Failure::said(format!("{bad:?} is not a tag")));
     }
     send(&registry, &bundle, log)?;
     let top = &bundle.top;

@@ -68,7 +68,10 @@ pub(super) struct Source {
     content_trust: Option<Value>,
     azure_acr: Option<Value>,
     #[serde(deserialize_with = "flag")]
-    #[allow(dead_code, reason = "pipelines have it; there is nothing more to tell")]
+    #[allow(
+        dead_code,
+        reason = "pipelines have it; the type prints no more with it"
+    )]
     debug: bool,
 }
 

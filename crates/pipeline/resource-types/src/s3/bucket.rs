@@ -65,7 +65,7 @@ impl Bucket {
         if name.is_empty() || !name.bytes().all(fine) {
             return Err(Failure::source(
                 "bucket",
-                "is missing, or is no name of a bucket",
+                "is missing, or is not a name of a bucket",
             ));
         }
         let base = base(

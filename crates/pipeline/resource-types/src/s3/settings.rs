@@ -98,7 +98,7 @@ impl Pattern {
         let inner = inner.strip_suffix('$').unwrap_or(inner);
         let bad = |words: String| Failure::source("regexp", words);
         let whole = Regex::new(&format!("^(?:{inner})$"))
-            .map_err(|error| bad(format!("is no regular expression: {error}")))?;
+            .map_err(|error| bad(format!("is not a regular expression: {error}")))?;
         if whole.captures_len() < 2 {
             return Err(bad("has no group in parentheses for the version".to_owned()));
         }

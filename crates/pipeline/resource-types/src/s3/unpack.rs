@@ -1,4 +1,4 @@
-//! Archives, told by how they begin.
+//! Archives, recognized by how they begin.
 
 use std::{
     fs::{self, File},
@@ -35,9 +35,7 @@ pub(super) fn unpack(archive: &Path) -> Result<(), Failure> {
     if !is_tar && !packed {
         return Err(Failure::params(
             "unpack",
-            format!(
-                "cannot be done: {name} is no tarball and nothing compressed with gzip or zstd"
-            ),
+            format!("cannot be done: {name} is neither a tarball nor compressed with gzip or zstd"),
         ));
     }
     if is_tar {

@@ -9,7 +9,7 @@ use super::{Driver, service_account::ServiceAccount, strict};
 use crate::{Failure, versions::Semver};
 
 const ENDPOINT: &str = "https://storage.googleapis.com";
-/// Longer than any number of a version.
+/// Largest content that is read: longer than any number of a version.
 const MAX_CONTENT: u64 = 64 << 10;
 /// The generation of an object that does not exist.
 const ABSENT: &str = "0";
@@ -94,7 +94,7 @@ impl Driver for GcsDriver {
         if response.status == 404 {
             let answer = response.bytes(MAX_CONTENT)?;
             if String::from_utf8_lossy(&answer).contains(NO_BUCKET) {
-                return Err(Failure::source("bucket", "is no bucket that there is"));
+                return Err(Failure::source("bucket", "is not an existing bucket"));
             }
             ABSENT.clone_into(&mut self.generation);
             return Ok(None);
@@ -103,7 +103,7 @@ impl Driver for GcsDriver {
         let generation = response.header("x-goog-generation").map(str::to_owned);
         self.generation = generation.ok_or_else(|| {
             let words = format!(
-                "{} does not tell the generation of the object",
+                "{} does not return the generation of the object",
                 self.address
             );
             Failure::said(words)
@@ -114,7 +114,7 @@ impl Driver for GcsDriver {
         strict(text.trim()).map(Some).ok_or_else(|| {
             let shown: String = text.trim().chars().take(80).collect();
             Failure::said(format!(
-                "{} has {shown:?} in it, which is no version",
+                "{} has {shown:?} in it, which is not a version",
                 self.key
             ))
         })

@@ -93,7 +93,7 @@ impl Driver for GitDriver {
         }
         strict(word).map(Some).ok_or_else(|| {
             Failure::said(format!(
-                "{} has {word:?} in it, which is no version",
+                "{} has {word:?} in it, which is not a version",
                 self.place.file
             ))
         })

@@ -66,7 +66,7 @@ pub(crate) fn fetch(
     let params: InParams = read_with_warnings(Part::Params, request.params, log)?;
     let text = request.version.0.get(NUMBER).map_or("", String::as_str);
     let number = strict(text)
-        .ok_or_else(|| Failure::said(format!("the version's number {text:?} is no version")))?;
+        .ok_or_else(|| Failure::said(format!("the version's number {text:?} is not a version")))?;
     let bumped = params.bump.apply(number.clone())?;
     if bumped != number {
         say(log, &format!("bumped here from {number} to {bumped}"));
@@ -133,7 +133,7 @@ fn number_in(path: &Path, name: &str) -> Result<Semver, Failure> {
     strict(word).ok_or_else(|| {
         Failure::params(
             "file",
-            format!("is a file with {word:?} in it, which is no version"),
+            format!("is a file with {word:?} in it, which is not a version"),
         )
     })
 }

@@ -31,7 +31,7 @@ impl Driver for S3Driver {
         let text = String::from_utf8_lossy(&bytes);
         strict(text.trim()).map(Some).ok_or_else(|| {
             Failure::said(format!(
-                "{} has {:?} in it, which is no version",
+                "{} has {:?} in it, which is not a version",
                 self.place.key,
                 text.trim()
             ))

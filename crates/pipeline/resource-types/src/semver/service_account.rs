@@ -34,7 +34,8 @@ impl ServiceAccount {
     /// Reads the JSON of a key. The errors do not repeat any of it.
     pub(super) fn read(text: &str) -> Result<Self, Failure> {
         serde_json::from_str(text).map_err(|_| {
-            let words = "is no JSON of a service account's key, with client_email and private_key";
+            let words =
+                "is not the JSON of a service account's key, with client_email and private_key";
             Failure::source("json_key", words)
         })
     }

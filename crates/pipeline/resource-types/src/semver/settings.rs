@@ -112,7 +112,7 @@ impl Source {
             Some(text) => strict(text).ok_or_else(|| {
                 Failure::source(
                     "initial_version",
-                    format!("is {text:?}, which is no version"),
+                    format!("is {text:?}, which is not a version"),
                 )
             })?,
             None => Semver::of(0, 0, 0),
@@ -182,7 +182,7 @@ impl Written {
             commit_message: self.commit_message.take(),
         };
         if file.branch.starts_with('-') {
-            return Err(Failure::source("branch", "is no name of a branch"));
+            return Err(Failure::source("branch", "is not a name of a branch"));
         }
         Ok(Place::Git(Box::new(access), file))
     }
@@ -227,7 +227,7 @@ impl Written {
         let bucket = needed("bucket", self.bucket.take())?;
         let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if !bucket.bytes().all(fine) || bucket.bytes().all(|byte| byte == b'.') {
-            return Err(Failure::source("bucket", "is no name of a bucket"));
+            return Err(Failure::source("bucket", "is not a name of a bucket"));
         }
         Ok(Place::Gcs(Box::new(GcsObject {
             bucket,

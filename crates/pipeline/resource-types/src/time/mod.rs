@@ -159,7 +159,7 @@ mod tests {
     fn mistakes_are_named() {
         let now = "2026-03-01T12:00:00Z";
         for (source, words) in [
-            (json!({"interval": "often"}), "\"often\" is no duration"),
+            (json!({"interval": "often"}), "\"often\" is not a duration"),
             (json!({"start": "1PM"}), "`stop` is missing beside `start`"),
             (json!({"stop": "1PM"}), "`start` is missing beside `stop`"),
             (

@@ -1,4 +1,4 @@
-//! When a new version is due. Pure: the time comes in.
+//! The time at which a new version is due. Pure: the time comes in.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::Failure;
 pub(super) struct Schedule {
     zone: TimeZone,
     interval: Option<Duration>,
-    /// From when until when on a day; the same twice is the whole day.
+    /// Begin and end of a window on each day; two equal times are the whole day.
     window: (Time, Time),
     days: Vec<Weekday>,
     start_after: Option<DateTime>,
@@ -65,7 +65,7 @@ impl Schedule {
         {
             return false;
         }
-        // A day that the calendar cannot reckon with is no day for a version.
+        // A day that the calendar cannot reckon with is not a day for a version.
         let Some((start, stop)) = self.window_around(&here) else {
             return false;
         };

@@ -28,7 +28,7 @@ enum Operator {
     Caret,
 }
 
-/// Longer ones first: each is looked for at the beginning of a text.
+/// Operators, longer ones first: each is looked for at the beginning of a text.
 const OPERATORS: &[(&str, Operator)] = &[
     (">=", Operator::GreaterOrEqual),
     ("=>", Operator::GreaterOrEqual),

@@ -10,7 +10,7 @@ use std::{
 
 pub struct Request {
     pub method: String,
-    /// With the query.
+    /// Path with the query.
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,

@@ -21,7 +21,7 @@ impl Registry {
         Self::with_user(None)
     }
 
-    /// With a user and password that it asks for, if there are any.
+    /// Starts a registry with a user and password that it asks for, if there are any.
     pub fn with_user(user: Option<(&str, &str)>) -> Self {
         assert!(
             fs::exists(PROGRAM).unwrap(),

@@ -22,7 +22,7 @@ pub struct Object {
 
 #[derive(Default)]
 pub struct ServerState {
-    /// By key, newest last.
+    /// Objects by key, newest last.
     pub objects: BTreeMap<String, Vec<Object>>,
     pub keeps_versions: bool,
     /// Number of answers that are cut off after the head.

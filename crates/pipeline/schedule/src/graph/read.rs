@@ -1,4 +1,4 @@
-//! From a validated configuration to a graph.
+//! Reads a validated configuration as a graph.
 
 use std::collections::HashMap;
 

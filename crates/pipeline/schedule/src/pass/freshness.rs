@@ -1,4 +1,4 @@
-//! Tells if a build's resources were checked recently enough for it to pick versions.
+//! Decides if a build's resources were checked recently enough for it to pick versions.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,8 @@ use crate::graph::{Input, Job};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     pub last_end: Option<Moment>,
-    /// When its interval has passed; `None` for `check_every: never`, and before the first check.
+    /// Time at which the resource's interval has passed; `None` for `check_every: never`, and
+    /// before the first check.
     pub next_due: Option<Moment>,
 }
 

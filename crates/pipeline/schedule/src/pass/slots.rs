@@ -1,4 +1,4 @@
-//! Tells if a build has a free slot: `serial`, `serial_groups`, `max_in_flight`.
+//! Decides if a build has a free slot: `serial`, `serial_groups`, `max_in_flight`.
 
 use super::Wait;
 use crate::BuildKey;

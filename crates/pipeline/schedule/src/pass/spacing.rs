@@ -3,7 +3,7 @@
 /// Number of builds that a job's spacing lets start now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JobSpacing {
-    /// Its builds have no spacing.
+    /// The job's builds have no spacing.
     #[default]
     Free,
     /// One may start; the next has to wait.

@@ -25,7 +25,7 @@ pub enum Wait {
     OriginalGone(NameId),
     /// The job's last build started too recently for the installation's spacing.
     Spacing,
-    /// Its own job's builds start in order, and this one waits.
+    /// The job's builds start in order, and this one waits.
     Behind(BuildKey),
 }
 

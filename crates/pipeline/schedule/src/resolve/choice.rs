@@ -32,7 +32,7 @@ impl Vouchers {
 }
 
 impl Choice {
-    /// With the word of one more job, that of the step's build.
+    /// Returns the choice with the word of one more job, that of the step's build.
     pub(super) fn vouched_for(
         choice: Option<&Self>,
         version: ResourceVersionId,

@@ -34,9 +34,9 @@ type Undo = Vec<(usize, Option<Choice>)>;
 
 /// The next move of a search.
 enum Heading {
-    /// To the next open pair.
+    /// Goes to the next open pair.
     Down,
-    /// To the next build of the last pair.
+    /// Goes to the next build of the last pair.
     On,
 }
 

@@ -8,8 +8,9 @@ use crate::history::VersionState;
 use crate::question::Used;
 use crate::{BuildKey, Carried, NameId, Order};
 
-/// Told after it is committed, and in that order. A change told twice does no harm; if one may have
-/// been missed, forget what it was about. Pins are no change: they are part of the graph.
+/// A change that is committed. Views are notified in the order of commits. A change that is
+/// reported twice does no harm; if one may have been missed, forget what it was about. Pins are not
+/// changes: they are part of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A check or a put found a version that the resource did not have, or one that now stands

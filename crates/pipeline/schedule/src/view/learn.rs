@@ -16,8 +16,8 @@ enum Direction {
 }
 
 impl View {
-    /// After this the question is not asked again, until a change makes it open anew. The ticket
-    /// was taken before the store was read. Nothing is learnt from a wrong answer.
+    /// Learns an answer: the question is not asked again until a change makes it open anew. The
+    /// ticket was taken before the store was read. Nothing is learnt from a wrong answer.
     pub fn learn(
         &mut self,
         ticket: Ticket,
@@ -121,8 +121,8 @@ impl View {
         Ok(())
     }
 
-    /// Between which places everything is known once these rows are: to the last of a full page, or
-    /// to the end of all.
+    /// Returns the places between which everything is known once these rows are: up to the last of
+    /// a full page, or to the end of all.
     fn stretch<P: OrderKey>(
         &self,
         question: &Question,

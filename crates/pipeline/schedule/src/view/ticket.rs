@@ -1,9 +1,9 @@
 //! Answers that were overtaken.
 //!
-//! The store is read while the view goes on being told of changes. An answer that was read before a
-//! change was committed, and comes in after the view was told of it, would put the old state back
-//! for good. So a reader takes a [`Ticket`] first, and an answer about something that changed since
-//! is not learnt.
+//! The store is read while the view goes on being notified of changes. An answer that was read
+//! before a change was committed, and comes in after the view was notified of it, would put the old
+//! state back for good. So a reader takes a [`Ticket`] first, and an answer about something that
+//! changed since is not learnt.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use airside_model::{JobId, ResourceId};
 use super::{Change, View};
 use crate::Question;
 
-/// A point in the sequence of changes that a view was told of.
+/// A point in the sequence of changes that a view was notified of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
@@ -31,7 +31,7 @@ enum Subject {
     Resource(ResourceId),
 }
 
-/// When each job and resource last changed.
+/// Time at which each job and resource last changed.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     now: Ticket,
@@ -72,8 +72,8 @@ impl Touched {
 }
 
 impl View {
-    /// To be taken before the store is read. As long as it stays the same, nothing has changed, and
-    /// a resolver may go on.
+    /// Returns a ticket; to be taken before the store is read. As long as it stays the same,
+    /// nothing has changed, and a resolver may go on.
     pub fn ticket(&self) -> Ticket {
         self.touched.now
     }

@@ -1,4 +1,4 @@
-//! When resources are checked by themselves.
+//! Times at which resources are checked by themselves.
 
 use std::time::Duration;
 

@@ -6,7 +6,8 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 
 use super::waiting;
 
-/// One that had to succeed and did not: the same would happen again on any node.
+/// Returns the end of a pod whose init container failed and had to succeed: it would fail on any
+/// node.
 pub(super) fn failed(pod: &Pod, status: &PodStatus) -> Option<Observed> {
     let ended = |init: &ContainerStatus| init.state.as_ref()?.terminated.clone();
     for init in status.init_container_statuses.iter().flatten() {

@@ -10,7 +10,8 @@ use k8s_openapi::api::core::v1::{
 /// Half of what a preference may weigh: what a pod rule wants more goes first.
 const WEIGHT: i32 = 50;
 
-/// Only content is labelled, so a name without a digest says nothing.
+/// Returns the affinity to nodes that have the image. Only content is labelled, so a name without a
+/// digest has none.
 pub(super) fn affinity(image: &str) -> Option<Affinity> {
     let image: Reference = image.parse().ok()?;
     image.digest()?;

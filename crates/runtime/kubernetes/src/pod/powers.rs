@@ -91,7 +91,7 @@ impl Powers {
         }
     }
 
-    /// Returns the variables that tell the shim of them.
+    /// Returns the variables that pass them to the shim.
     pub(super) fn environment(self) -> Vec<(&'static str, String)> {
         let mut variables = Vec::new();
         if self.assembled {

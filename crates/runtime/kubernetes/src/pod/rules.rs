@@ -63,7 +63,7 @@ pub(super) fn apply(pod: Pod, spec: &PlacementSpec, rules: &[PodRule]) -> Result
     serde_json::from_value(whole).map_err(odd)
 }
 
-/// By which field the items of a list are told apart.
+/// Returns the field by which the items of a list are told apart.
 fn merge_key(list: &str) -> Option<&'static str> {
     match list {
         "containers" | "initContainers" | "volumes" | "env" | "imagePullSecrets"

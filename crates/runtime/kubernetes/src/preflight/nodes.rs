@@ -3,8 +3,8 @@
 //! know are dropped silently, and with them the user namespace.
 //!
 //! The pod runs `airside-shim probe`, which leaves its answer as the termination message. It has
-//! labels of its own, so that it is no step, and is removed at once; one that a server left behind
-//! goes before the next.
+//! labels of its own, so that it is not a step, and is removed at once; one that a server left
+//! behind goes before the next.
 
 use std::{pin::pin, time::Duration};
 
@@ -42,11 +42,11 @@ pub(super) type LastResult = parking_lot::Mutex<Option<(Instant, Vec<Lack>)>>;
 /// The end of a pod that was sent.
 #[derive(Debug, PartialEq, Eq)]
 enum Sent {
-    /// With an answer, from this node.
+    /// The pod ended with an answer, on this node.
     Back(Probe, String),
-    /// Without one, for this reason.
+    /// The pod ended without an answer, for this reason.
     Lost(String),
-    /// Not yet, and what it waits for.
+    /// The pod has not ended yet, and waits for this.
     Waiting(String),
 }
 
@@ -59,7 +59,8 @@ impl Preflight {
             .map_or(Vec::new(), |(_, lacks)| lacks.clone())
     }
 
-    /// Sends pods, unless some were sent lately. Nothing can be said where none could be sent.
+    /// Sends pods, unless some were sent lately. Nothing is known of nodes to which none could be
+    /// sent.
     pub(crate) async fn look_at_nodes(&self, lacks: &[Lack]) -> Option<Vec<Lack>> {
         let lacking = |shape| lacks.iter().any(|lack| lack.shapes.contains(&shape));
         let lately = |(at, found): &(Instant, Vec<Lack>)| {
@@ -151,7 +152,7 @@ impl Preflight {
         Ok(())
     }
 
-    /// Makes the pod one that is no step and goes by itself.
+    /// Makes the pod one that is not a step and goes by itself.
     fn make_probe(&self, pod: &mut Pod) {
         pod.metadata.name = Some(format!("airside-probe-{:08x}", rand::random::<u32>()));
         let labels = pod.metadata.labels.insert([].into());

@@ -58,7 +58,7 @@ impl Preflight {
         let how = PostParams::default();
         match self.in_time(reviews.create(&how, &review)).await? {
             Ok(answer) => Ok(answer.status.is_some_and(|status| status.allowed)),
-            // Who may not even ask will hear of it when a pod is tried.
+            // An account that may not even ask gets the refusal when a pod is tried.
             Err(kube::Error::Api(status)) if status.code == 403 => Ok(true),
             Err(_) => Err(Unknown),
         }

@@ -21,7 +21,7 @@ pub(crate) struct PodShare {
     pub(crate) node: Option<String>,
     pub(crate) requests: Amounts,
     pub(crate) limits: Amounts,
-    /// It is being deleted: what it takes will be free soon.
+    /// True if the pod is being deleted: what it takes will be free soon.
     pub(crate) leaving: bool,
     node_selector: BTreeMap<String, String>,
     /// The affinity to nodes that it needs, and not only prefers.

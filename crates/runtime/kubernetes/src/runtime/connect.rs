@@ -1,5 +1,5 @@
-//! From a target to a client of its cluster. No request is made: a cluster that is away when web
-//! starts is simply away for a while.
+//! Makes a client of a target's cluster. No request is made: a cluster that is away when web starts
+//! is simply away for a while.
 
 use std::{
     path::{Path, PathBuf},

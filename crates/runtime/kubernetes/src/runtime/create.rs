@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl KubeRuntime {
-    /// Until an API server has read its roles it denies everything to everybody, as if a right were
-    /// missing for good. So a denial counts only from one that says it is ready.
+    /// Creates a pod. An API server that has not read its roles yet denies every request, as if a
+    /// right were missing for good. So a denial counts only from one that says it is ready.
     pub(super) async fn create(&self, doing: &str, pod: &Pod) -> Result<kube::Result<Pod>, Error> {
         let how = PostParams::default();
         match self.ask(doing, self.pods.create(&how, pod)).await? {

@@ -42,7 +42,7 @@ impl From<serde_saphyr::Error> for Fault {
         let error = error.without_snippet();
         let location = error.location().unwrap_or(Location::UNKNOWN);
         let text = error.to_string();
-        // The place is told once, in front.
+        // The place is printed once, in front.
         let place = format!(" at line {}, column {}", location.line(), location.column());
         Self::at(location, text.replace(&place, ""))
     }
@@ -223,7 +223,7 @@ impl TargetEntry {
         let url = server.value.parse::<http::Uri>();
         if !url.is_ok_and(|url| url.scheme_str() == Some("https") && url.host().is_some()) {
             let message = format!(
-                "api_server: {:?} is no URL such as https://10.0.0.1:6443",
+                "api_server: {:?} is not a URL such as https://10.0.0.1:6443",
                 server.value
             );
             return Err(Fault::at(server.referenced, message));
@@ -238,7 +238,7 @@ fn check_name(name: &Spanned<String>) -> Result<(), Fault> {
         return Ok(());
     }
     let message = format!(
-        "name: {:?} is no worker name: use up to 63 lower-case letters, digits, '-', '_' and '.', \
+        "name: {:?} is not a worker name: use up to 63 lower-case letters, digits, '-', '_' and '.', \
          with a letter or digit at both ends",
         name.value
     );
@@ -285,7 +285,7 @@ fn check_registry(registry: &Spanned<String>) -> Result<(), Fault> {
         return Ok(());
     }
     let message = format!(
-        "registry: {text:?} is no registry such as localhost:5000 or images.example.com; leave out scheme and \
+        "registry: {text:?} is not a registry such as localhost:5000 or images.example.com; leave out scheme and \
          path"
     );
     Err(Fault::at(registry.referenced, message))
@@ -377,7 +377,7 @@ fn request(field: &str, value: Option<Spanned<String>>) -> Result<Option<String>
     let Some(text) = value else { return Ok(None) };
     if !quantity::is_positive(&text.value) {
         let message = format!(
-            "{field}: {:?} is no amount such as 100m or 128Mi",
+            "{field}: {:?} is not a quantity such as 100m or 128Mi",
             text.value
         );
         return Err(Fault::at(text.referenced, message));

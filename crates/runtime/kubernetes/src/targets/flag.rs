@@ -43,7 +43,7 @@ pub(super) fn entry(flag: &str) -> Result<String, String> {
             maps.entry(map).or_default().push(item);
         } else if !is_name(key) || LISTS.iter().any(|(_, many)| *many == key) {
             return Err(format!(
-                "{key:?} of {flag:?} is no field that fits into --target; use --targets FILE"
+                "{key:?} of {flag:?} is not a field that fits into --target; use --targets FILE"
             ));
         } else if scalars.insert(key, scalar(key, value)).is_some() {
             return Err(format!("{key} is given twice in {flag:?}"));

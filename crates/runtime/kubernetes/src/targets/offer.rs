@@ -37,12 +37,12 @@ impl fmt::Display for Offer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PodSecurity {
-    /// It refuses nothing.
+    /// The cluster refuses nothing.
     #[default]
     Privileged,
-    /// It refuses capabilities beyond the usual ones.
+    /// The cluster refuses capabilities beyond the usual ones.
     Baseline,
-    /// It refuses all capabilities, and programs that gain rights.
+    /// The cluster refuses all capabilities, and programs that gain rights.
     Restricted,
 }
 

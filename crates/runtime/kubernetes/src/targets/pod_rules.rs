@@ -73,7 +73,7 @@ fn glob(field: &str, pattern: Option<Spanned<String>>) -> Result<Option<Glob>, F
         Some(glob) if !pattern.value.is_empty() => Ok(Some(glob)),
         _ => {
             let message = format!(
-                "pod_rules: match.{field}: {:?} is no pattern; `*` stands for anything, and `\\` \
+                "pod_rules: match.{field}: {:?} is not a pattern; `*` stands for anything, and `\\` \
                  before a character for itself",
                 pattern.value
             );

@@ -125,7 +125,7 @@ fn mistakes_are_named_with_file_line_and_field() {
         ("offers: [magic]", "targets.yml:5:12: unknown variant"),
         (
             "registry: http://localhost:5000",
-            "targets.yml:5:13: registry: \"http://localhost:5000\" is no registry",
+            "targets.yml:5:13: registry: \"http://localhost:5000\" is not a registry",
         ),
         ("registry: images", "targets.yml:5:13: registry: "),
         ("registry: 'a.example/b'", "targets.yml:5:13: registry: "),
@@ -160,7 +160,7 @@ fn mistakes_are_named_with_file_line_and_field() {
         ),
         (
             "api_server: http://10.0.0.1",
-            "targets.yml:5:15: api_server: \"http://10.0.0.1\" is no URL",
+            "targets.yml:5:15: api_server: \"http://10.0.0.1\" is not a URL",
         ),
         ("team: ''", "targets.yml:5:9: team: must not be empty"),
         ("tags: ['']", "targets.yml:5:10: tags: must not be empty"),
@@ -180,11 +180,11 @@ fn names_namespaces_and_hosts_are_checked() {
     for (text, expected) in [
         (
             "{name: Big, namespace: ci, hub_host: h}",
-            "name: \"Big\" is no worker name",
+            "name: \"Big\" is not a worker name",
         ),
         (
             "{name: '', namespace: ci, hub_host: h}",
-            "name: \"\" is no worker name",
+            "name: \"\" is not a worker name",
         ),
         (
             "{name: a, namespace: c.i, hub_host: h}",

@@ -16,7 +16,7 @@ use crate::ids::IdRange;
 pub(crate) struct IdMap(OwnedFd);
 
 impl IdMap {
-    /// Only in a process with one thread: it forks.
+    /// Makes the map; only in a process with one thread, since it forks.
     pub(crate) fn new(ids: IdRange) -> io::Result<Self> {
         let (mut told, tell) = io::pipe()?;
         let (wait, mut go) = io::pipe()?;

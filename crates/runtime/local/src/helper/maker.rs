@@ -1,4 +1,4 @@
-//! Makes the container from its bundle, up to where its first process waits to be told to run.
+//! Makes the container from its bundle, until its first process waits for the start.
 
 use std::{
     fs::{self, File},

@@ -1,4 +1,4 @@
-//! The mark by which rules tell one installation's interfaces from those of others.
+//! The mark by which rules distinguish one installation's interfaces from others.
 
 use std::fmt;
 

@@ -9,7 +9,7 @@
 //! pair's number is taken by making the interface, so the kernel is the one who keeps the list, for
 //! all installations on the machine together; it goes with the step's last process, whatever
 //! becomes of us. What the machine must do for all of an installation is one table of rules
-//! ([`rules`]), which tells the installation's interfaces by their [`Group`], and forwarding. There
+//! ([`rules`]), which knows the installation's interfaces by their [`Group`], and forwarding. There
 //! is no IPv6 on either end.
 
 mod group;

@@ -14,7 +14,7 @@ pub struct Pool {
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no pool of addresses: write one like 10.80.0.0/16")]
+#[error("{0:?} is not a pool of addresses: write one like 10.80.0.0/16")]
 pub struct BadPool(String);
 
 const BITS: u32 = 16;

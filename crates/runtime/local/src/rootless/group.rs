@@ -12,7 +12,7 @@ use super::Obstacle;
 pub(super) const ROOT: &str = "/sys/fs/cgroup";
 /// A group with groups below has no processes of its own; so ours gets a place beside the steps'.
 const SERVER: &str = "airside-server";
-/// Without these a step could take the machine down.
+/// Controllers without which a step could take the machine down.
 const NEEDED: [&str; 2] = ["memory", "pids"];
 /// Controllers for limits that a step asks for.
 const WELCOME: &str = "cpu";

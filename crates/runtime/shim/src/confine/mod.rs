@@ -25,7 +25,7 @@ pub(crate) struct Confinement {
 }
 
 impl Confinement {
-    /// From the values of the variables, where they are set.
+    /// Parses the values of the variables, where they are set.
     pub(crate) fn parse(
         capabilities: Option<&str>,
         seccomp: Option<&str>,
@@ -63,7 +63,7 @@ impl Jail {
         })
     }
 
-    /// Before the process becomes its user: what needs the shim's rights.
+    /// Does what needs the shim's rights, before the process becomes its user.
     pub(crate) fn enter(&self) -> io::Result<()> {
         if let Some(network) = &self.network {
             move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
@@ -77,7 +77,7 @@ impl Jail {
         Ok(())
     }
 
-    /// Once it is its user: gives up what is left.
+    /// Gives up what is left, once the process is its user.
     pub(crate) fn lock(&self) -> io::Result<()> {
         match &self.capabilities {
             Some(capabilities) => capabilities.give_up_others(),

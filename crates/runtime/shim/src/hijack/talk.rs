@@ -1,4 +1,4 @@
-//! Between a guest's process and its connection, in both directions at once.
+//! The two directions between a guest's process and its connection, at once.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const INPUT_DEPTH: usize = 64;
 /// The end of the input (Ctrl-D) for a terminal.
 const END_OF_INPUT: &[u8] = &[4];
 
-/// Holds the conversation until the process has ended and has been heard to the end, or the
+/// Holds the conversation until the process has ended and all its output was sent, or the
 /// connection fails.
 pub(super) async fn hold(
     launched: Launched,

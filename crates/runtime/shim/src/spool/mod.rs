@@ -57,7 +57,7 @@ impl Record {
         self.offset + self.data.len() as u64
     }
 
-    /// From `offset` on.
+    /// Returns the piece from `offset` on.
     fn rest(&self, offset: u64) -> Piece<'_> {
         let skip = offset.saturating_sub(self.offset) as usize;
         Piece {
@@ -152,7 +152,7 @@ impl Spool {
         }
     }
 
-    /// Memory for a record that begins with so many bytes: a whole one where much is said at once.
+    /// Memory for a record that begins with this many bytes: a whole one where much comes at once.
     fn room_for(&mut self, length: usize) -> Vec<u8> {
         if length < self.limits.record / 4 {
             return Vec::with_capacity(length);

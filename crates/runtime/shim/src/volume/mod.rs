@@ -17,7 +17,7 @@ const DAMAGED_LIMIT: u32 = 3;
 /// The hub may wait for its disks, but not for ever.
 const STALL: Duration = Duration::from_secs(120);
 
-/// Why one attempt did not work.
+/// The reason why one attempt did not work.
 enum Trouble {
     /// The connection failed, or the hub wants to be asked again.
     Again(String),

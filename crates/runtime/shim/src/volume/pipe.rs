@@ -1,4 +1,5 @@
-//! Between the connection, which never blocks, and the (un)packing, which does nothing else.
+//! The pipe between the connection, which never blocks, and the (un)packing, which does nothing
+//! else.
 
 use std::io::{self, Read, Write};
 

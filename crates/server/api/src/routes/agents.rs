@@ -98,7 +98,7 @@ async fn check(state: &ApiState, name: &str, team: Option<&str>, tags: &[String]
         .any(|worker| worker.name.as_str() == name && worker.kind != WorkerKind::Agent);
     if taken {
         Err(ApiError::Conflict(format!(
-            "there is a worker '{name}' already that is no agent"
+            "there is a worker '{name}' already that is not an agent"
         )))
     } else {
         Ok(())

@@ -28,10 +28,10 @@ use crate::{
     scope::RequestScope,
 };
 
-/// More files than this are a mistake, or an attack on the disk.
+/// Largest number of files: more are a mistake, or an attack on the disk.
 const MOST_FILES: u64 = 5_000_000;
 
-/// Between the thread that packs and the connection.
+/// Bytes that the thread that packs may be ahead of the connection.
 const AHEAD: usize = 1 << 20;
 
 /// Takes an upload, unpacks it as it comes and seals it.

@@ -141,7 +141,7 @@ pub(super) async fn abort(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Why a pending build has not started.
+/// Returns the reasons why a pending build has not started.
 pub(super) async fn preparation(
     State(state): State<ApiState>,
     scope: RequestScope,

@@ -143,7 +143,7 @@ async fn run_webhook(
         return Err(ApiError::BadRequest("no webhook_token".to_owned()));
     }
     let pipeline = scope.active_pipeline()?.id;
-    // One that does not arrive whole tells nothing.
+    // A payload that does not arrive whole is not used.
     let payload = to_bytes(request, PAYLOAD).await.unwrap_or_default();
     let checks = state.checks()?;
     Ok(checks.webhook(pipeline, resource, token, &payload).await?)

@@ -40,7 +40,7 @@ pub(super) async fn get(State(state): State<ApiState>, scope: RequestScope) -> R
 
 #[derive(serde::Deserialize)]
 pub(super) struct Wishes {
-    /// With any value, or none.
+    /// Parameter that counts with any value, or none.
     check_creds: Option<String>,
 }
 

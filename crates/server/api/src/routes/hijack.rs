@@ -105,7 +105,7 @@ struct Session {
 
 type Outgoing = SplitSink<WebSocket, Message>;
 
-/// Why the typing ended before the process did.
+/// The reason why the typing ended before the process did.
 enum Silence {
     Gone,
     Idle(Duration),
@@ -227,7 +227,7 @@ async fn read(
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
             Some(Ok(Message::Close(_)) | Err(_)) | None => return Silence::Gone,
         };
-        // What is no input ends the conversation, as with Concourse.
+        // What is not an input ends the conversation, as with Concourse.
         let Some(input) = input.and_then(Input::into_hijack) else {
             return Silence::Gone;
         };

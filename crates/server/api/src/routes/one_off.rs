@@ -109,7 +109,7 @@ impl Checked {
     fn count(&mut self, id: &str, times: u64) -> Result<(), String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '/');
         if id.is_empty() || id.len() > 200 || !id.chars().all(plain) {
-            return Err(format!("`{id}` is no id of a plan"));
+            return Err(format!("`{id}` is not an id of a plan"));
         }
         if !self.ids.insert(id.to_owned()) {
             return Err(format!("two nodes of the plan have the id `{id}`"));

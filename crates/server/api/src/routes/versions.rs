@@ -44,7 +44,7 @@ async fn resource(state: &ApiState, scope: &RequestScope, name: &str) -> Result<
     found.ok_or(ApiError::NotFound)
 }
 
-/// The pairs of `filter=key:value`, however many there are; what has no colon is no filter.
+/// The pairs of `filter=key:value`, however many there are; what has no colon is not a filter.
 fn filter(uri: &Uri) -> Version {
     let query = uri.query().unwrap_or_default().as_bytes();
     let pairs = url::form_urlencoded::parse(query).filter(|(name, _)| name == "filter");
@@ -153,7 +153,7 @@ pub(super) async fn unpin(
     state.store.unpin(resource.id).await?.map_err(refused)
 }
 
-/// In Concourse's statuses: `fly` looks at them.
+/// Returns Concourse's status for a refusal: `fly` looks at it.
 fn refused(error: PinError) -> ApiError {
     match error {
         PinError::NoSuchVersion => ApiError::NotFound,

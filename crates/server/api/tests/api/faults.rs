@@ -179,7 +179,7 @@ async fn a_database_that_is_away_is_said_to_be(database: TestDatabase) {
     );
 }
 
-/// With the settings that every server has.
+/// A server with the settings that every server has.
 #[tokio::test]
 async fn requests_wait_for_a_postgres_that_is_stopped_and_started() {
     let server = Server::start_on(TestDatabase::own_postgres()).await;

@@ -145,7 +145,7 @@ impl Server {
         Self::start_whole(database, patience, Connectors::default()).await
     }
 
-    /// With users from outside.
+    /// Starts a server with users from outside.
     pub(crate) async fn start_with(connectors: Connectors) -> Self {
         Self::start_whole(TestDatabase::sqlite(), Patience::default(), connectors).await
     }

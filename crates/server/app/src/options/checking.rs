@@ -43,7 +43,7 @@ impl CheckingOptions {
         self.global_resource_check_timeout
     }
 
-    /// Zero and less is no limit, as with Concourse.
+    /// Zero and less mean no limit, as with Concourse.
     pub(crate) fn max_per_second(&self) -> Option<f64> {
         self.max_checks_per_second.filter(|most| *most > 0.0)
     }

@@ -145,7 +145,7 @@ impl ConnectorOptions {
         self.main_team.auth(users)
     }
 
-    /// Returns true if team main has an owner who is no local user.
+    /// Returns true if team main has an owner who is not a local user.
     pub(crate) fn has_main_team(&self) -> bool {
         self.main_team.is_given()
     }
@@ -198,7 +198,7 @@ impl ConnectorOptions {
     }
 }
 
-/// Nothing, unless a part is given without what makes it a whole.
+/// Fails if a part is given without what makes it a whole.
 fn unused<T>(needs: &str, option: &str, given: &Option<String>) -> Result<Option<T>> {
     match given {
         Some(_) => bail!("{option} is given, but {needs} is not"),

@@ -21,8 +21,8 @@ pub(crate) struct KeepingOptions {
 
     /// Maximum number of containers kept per worker after their step ended; the oldest are removed
     /// first
-    #[arg(long, value_name = "N", default_value_t = Keeping::default().most)]
-    keep_most: usize,
+    #[arg(long, value_name = "N", alias = "keep-most", default_value_t = Keeping::default().most)]
+    max_kept_containers: usize,
 
     /// Time without input after which a `fly intercept` session ends [default: never]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
@@ -40,7 +40,7 @@ impl KeepingOptions {
             failed: self.keep_failed.unwrap_or(usual.failed),
             failed_elsewhere: self.keep_failed.unwrap_or(usual.failed_elsewhere),
             one_off: self.keep_one_off.unwrap_or(usual.one_off),
-            most: self.keep_most,
+            most: self.max_kept_containers,
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) struct Listening {
     /// URL under which users reach this server [default: the address it listens on]
     ///
     /// Links, redirects after a login and the URLs in builds begin with it. With https://, cookies
-    /// are sent over TLS only and browsers are told to stay with TLS, also if a proxy terminates
+    /// are sent over TLS only and browsers are asked to stay with TLS, also if a proxy terminates
     /// it.
     #[arg(long, value_name = "URL")]
     external_url: Option<String>,

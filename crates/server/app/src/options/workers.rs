@@ -21,10 +21,11 @@ pub(crate) struct WorkerOptions {
     /// [default: true, but false with `airside web`]
     #[arg(
         long,
-        value_name = "BOOL",
+        value_name = "true|false",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "true"
+        default_missing_value = "true",
+        hide_possible_values = true
     )]
     pub(crate) local_worker: Option<bool>,
 

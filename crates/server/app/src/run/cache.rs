@@ -55,7 +55,7 @@ pub(crate) struct CacheOptions {
 
 impl CacheOptions {
     /// Opens the cache for runs of this pipeline file. Without `--cache-dir` a run does not need
-    /// one: what is wrong with it is then only said.
+    /// one: what is wrong with it is then only printed.
     pub(crate) fn open(&self, pipeline: &Path) -> Result<Option<Cache>, String> {
         if self.fresh {
             return Ok(None);

@@ -43,7 +43,7 @@ pub(crate) struct Checkout {
     owner: (u32, u32),
 }
 
-/// The reason why git said nothing about a folder.
+/// The reason why git reported nothing about a folder.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AskError {
     #[error("git is not installed on this machine")]

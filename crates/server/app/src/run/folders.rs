@@ -76,7 +76,7 @@ fn wrong(config: &Config, folder: &Folder) -> Option<String> {
     let shown = path.display();
     match path.metadata() {
         Ok(found) if found.is_dir() => None,
-        Ok(_) => Some(format!("--input {resource}: {shown} is no folder")),
+        Ok(_) => Some(format!("--input {resource}: {shown} is not a folder")),
         Err(error) => Some(format!("--input {resource}: cannot use {shown}: {error}")),
     }
 }

@@ -22,7 +22,7 @@ const ROOT: (u32, u32) = (0, 0);
 
 #[derive(Args, Clone, Default)]
 pub(crate) struct InputOptions {
-    /// Copy also the files of an --input that git ignores, which are left out by default
+    /// Also copy the files of an --input that git ignores, which are left out by default
     #[arg(long)]
     pub(crate) input_ignored: bool,
 }

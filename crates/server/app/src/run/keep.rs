@@ -25,7 +25,7 @@ const SHELLS: [&str; 2] = ["bash", "sh"];
 
 #[derive(Args, Default)]
 pub(crate) struct KeepOptions {
-    /// Open a shell in a step that failed before everything is removed; needs a terminal
+    /// Open a shell in a failed step before everything is removed; needs a terminal
     #[arg(long, conflicts_with_all = ["json", "watch"])]
     keep: bool,
 }

@@ -1,6 +1,6 @@
 //! Output of steps as lines that can stand among those of others.
 
-/// Longer lines are shown in pieces: a step may print for ever without ending one.
+/// Bytes after which a line is shown in pieces: a step may print for ever without ending one.
 const MAX_LINE_BYTES: usize = 16 << 10;
 
 /// The beginning of a line that a step has not ended yet.

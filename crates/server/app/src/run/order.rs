@@ -11,9 +11,9 @@ use airside_model::BuildStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice<'a> {
     All,
-    /// These, and all that must come before them.
+    /// These jobs, and all that must come before them.
     WithUpstream(&'a [String]),
-    /// These alone.
+    /// These jobs alone.
     Only(&'a [String]),
 }
 

@@ -53,7 +53,7 @@ fn remove_puts(value: &mut Value) {
                 });
                 fields.insert("do".to_owned(), Value::Array(Vec::new()));
             }
-            // Hooks stay; what people wrote for tasks is no step.
+            // Hooks stay; what people wrote for tasks is not a step.
             let steps = fields.iter_mut().filter(|(key, _)| *key != "config");
             steps.for_each(|(_, inner)| remove_puts(inner));
         }

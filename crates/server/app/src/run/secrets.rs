@@ -20,8 +20,8 @@ pub(crate) struct SecretOptions {
     #[arg(long = "secret", value_name = "NAME[=VALUE]", hide_env_values = true)]
     secrets: Vec<String>,
 
-    /// File with the secret value of one variable; a file of a single line counts without its line
-    /// end. Can be repeated
+    /// File with the secret value of one variable; the line break at the end of a single line is
+    /// not part of it. Can be repeated
     #[arg(long = "secret-file", value_name = "NAME=FILE", value_parser = named_file)]
     named_files: Vec<NamedFile>,
 
@@ -54,7 +54,7 @@ impl SecretOptions {
         self.files.iter().chain(named)
     }
 
-    /// Gives the secrets by name. What is wrong is told without the values.
+    /// Returns the secrets by name. Errors do not contain the values.
     pub(crate) fn read(&self) -> Result<Map<String, Value>, String> {
         self.read_with(&|name| std::env::var(name).ok())
     }
@@ -95,7 +95,7 @@ fn from_environment(
     let is_name = !name.is_empty() && !name.contains('\0');
     is_name.then(|| environment(name)).flatten().ok_or_else(|| {
         "in --secret: without `=` it names an environment variable with the value, and there is none of that \
-         name (or it is no text); write NAME=VALUE, or set the variable"
+         name (or it is not text); write NAME=VALUE, or set the variable"
             .to_owned()
     })
 }
@@ -108,7 +108,7 @@ fn read_map(path: &Path) -> Result<Map<String, Value>, String> {
         Ok(Value::Object(map)) => Ok(map),
         Ok(Value::Null) => Ok(Map::new()),
         _ => Err(format!(
-            "--secrets-file {shown} is no YAML map: secrets are written `name: value`"
+            "--secrets-file {shown} is not a YAML map: secrets are written `name: value`"
         )),
     }
 }
@@ -154,7 +154,7 @@ mod tests {
         std::fs::write(&file, "[hunter2]").unwrap();
         let words = options(&[]).read().unwrap_err();
         assert!(
-            words.contains("is no YAML map") && !words.contains("hunter2"),
+            words.contains("is not a YAML map") && !words.contains("hunter2"),
             "{words}"
         );
     }

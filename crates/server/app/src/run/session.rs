@@ -42,7 +42,7 @@ pub(crate) struct Session<'a> {
     pub(crate) view: &'a View,
     /// Folders that stand for resources, as plans know them.
     pub(crate) folders: HashMap<String, i64>,
-    /// None unless results are wanted as JSON.
+    /// Writer of results as JSON, if they are wanted so.
     pub(crate) json: Option<&'a JsonLines>,
     /// Builds under way are to be aborted, and no more are to begin.
     pub(crate) stop: CancellationToken,

@@ -1,4 +1,4 @@
-//! Being told to stop: once to abort, twice to end at once.
+//! Requests to stop: the first aborts, the second ends at once.
 
 use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};

@@ -13,7 +13,7 @@ pub(crate) struct JobReport {
     pub(crate) end: JobEnd,
     pub(crate) steps: Vec<StepReport>,
     pub(crate) took: Duration,
-    /// None if there was none.
+    /// The job's build, if there was one.
     pub(crate) build: Option<BuildId>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum JobEnd {
     Built(BuildStatus),
     /// There could be no build: the words say why.
     Impossible(String),
-    /// It had no turn: the words say why.
+    /// The job had no turn: the words say why.
     Skipped(String),
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct View {
     width: Mutex<usize>,
     /// True if colours of steps are shown.
     colours: bool,
-    /// None unless standard output is a terminal.
+    /// Rows of a terminal; none unless standard output is one.
     live: Option<Mutex<Live>>,
 }
 
@@ -129,7 +129,7 @@ impl View {
         }
     }
 
-    /// Nothing runs any more: takes away what is shown of it.
+    /// Takes away what is shown of running steps: nothing runs any more.
     pub(crate) fn finish(&self) {
         if let Some(live) = &self.live {
             let mut live = live.lock();

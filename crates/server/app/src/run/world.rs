@@ -119,7 +119,7 @@ impl World {
         Ok(())
     }
 
-    /// Keeps images and task caches for later runs. What goes wrong is only said: the builds are
+    /// Keeps images and task caches for later runs. What goes wrong is only printed: the builds are
     /// over.
     async fn keep_caches(&self) {
         let Some(cache) = self.cache.lock().take() else {

@@ -112,7 +112,7 @@ impl ImagePublisher for ArtifactImages {
     }
 }
 
-/// Tells an image that cannot be published from a registry that fails.
+/// Distinguishes an image that cannot be published from a registry that fails.
 fn explain(error: Error) -> PublishError {
     let words = chain(&error);
     match error {

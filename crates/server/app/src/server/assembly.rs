@@ -45,7 +45,7 @@ pub(crate) struct Server {
     agents: Agents,
     /// Workers that are no targets.
     pub(super) others: Vec<WorkerEntry>,
-    /// Taken by the loop that follows them.
+    /// Targets, until the loop that follows them takes them.
     pub(super) targets: Option<Targets>,
     images: Option<ArtifactImages>,
     pub(crate) hub: Hub,

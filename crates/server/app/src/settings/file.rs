@@ -13,7 +13,7 @@ use airside_config::nearest;
 use airside_yaml::{Key, Node, Position, Value};
 use clap::{Arg, ArgAction, Command};
 
-use super::{Origin, name};
+use super::{Origin, earlier_names, name};
 
 /// The problems of a configuration file, with their places.
 #[derive(Debug)]
@@ -117,25 +117,18 @@ fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, FileSetting>,
             (Some(twice.key.span.start), message)
         })
         .collect();
-    let mut entries = BTreeMap::new();
-    match root.value {
-        Value::Null => {}
-        Value::Map(settings) => {
-            for (key, node) in &settings {
-                match entry(key, node, command) {
-                    Ok(entry) => drop(entries.insert(key.text.clone(), entry)),
-                    Err((at, message)) => problems.push((Some(at), message)),
-                }
-            }
-        }
+    let entries = match root.value {
+        Value::Null => BTreeMap::new(),
+        Value::Map(settings) => entries(&settings, command, &mut problems),
         other => {
             let message = format!(
                 "settings are written `name: value`, but this is {}",
                 other.kind()
             );
             problems.push((Some(root.span.start), message));
+            BTreeMap::new()
         }
-    }
+    };
     if problems.is_empty() {
         return Ok(entries);
     }
@@ -143,15 +136,49 @@ fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, FileSetting>,
     Err(problems)
 }
 
-fn entry(key: &Key, node: &Node, command: &Command) -> Result<FileSetting, (Position, String)> {
+/// Reads all settings. Keys that occur twice are among the problems already.
+fn entries(
+    settings: &[(Key, Node)],
+    command: &Command,
+    problems: &mut Problems,
+) -> BTreeMap<String, FileSetting> {
+    let mut entries = BTreeMap::new();
+    for (key, node) in settings {
+        let at = Some(key.span.start);
+        match entry(key, node, command) {
+            Ok((name, entry)) => {
+                let is_reported = problems.iter().any(|(known, _)| *known == at);
+                if entries.insert(name.clone(), entry).is_some() && !is_reported {
+                    problems.push((
+                        at,
+                        format!("`{name}` is set twice, once by an earlier name"),
+                    ));
+                }
+            }
+            Err((at, message)) => problems.push((Some(at), message)),
+        }
+    }
+    entries
+}
+
+/// Returns the name and value of a setting. A key may be an earlier name of it.
+fn entry(
+    key: &Key,
+    node: &Node,
+    command: &Command,
+) -> Result<(String, FileSetting), (Position, String)> {
     let at = key.span.start;
-    let arg = command
+    let has_name = |arg: &Arg, known: &str| {
+        known == key.text || earlier_names(arg).any(|name| name == key.text)
+    };
+    let (arg, name) = command
         .get_arguments()
-        .find(|arg| name(arg) == Some(&key.text))
+        .filter_map(|arg| Some((arg, name(arg)?)))
+        .find(|(arg, known)| has_name(arg, known))
         .ok_or_else(|| (at, unknown(&key.text, command)))?;
     let values = values(node, arg).map_err(|message| (node.span.start, message))?;
     try_out(arg, &values).map_err(|reason| (node.span.start, format!("{}: {reason}", key.text)))?;
-    Ok(FileSetting { values, at })
+    Ok((name.to_owned(), FileSetting { values, at }))
 }
 
 fn unknown(key: &str, command: &Command) -> String {

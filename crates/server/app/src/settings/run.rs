@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::{Arg, ArgAction, Command};
 
-use super::{name, switchable, variable};
+use super::{name, variable};
 
 const COMMAND: &str = "run";
 
@@ -12,10 +12,11 @@ const NOTE: &str = "\
 Variables of the environment:
   Every option is also a variable, AIRSIDE_ and its name in capitals (AIRSIDE_LOCAL_NETWORK); an
   option wins over the variable. An option that can be repeated has one value on each line of its
-  variable. A size has units (500MB, 10GiB).";
+  variable. A flag has the value true or false there; --FLAG=false turns it off again. A size has
+  units (500MB, 10GiB).";
 
 /// Gives the options of `airside run` their variables.
-pub(super) fn with_variables(command: Command) -> Command {
+pub(super) fn with_variables(command: Command, of_flag: fn(Arg) -> Arg) -> Command {
     command.mut_subcommand(COMMAND, |command| {
         let with_note = |text: Option<String>| match text {
             Some(text) => format!("{text}\n\n{NOTE}"),
@@ -28,7 +29,7 @@ pub(super) fn with_variables(command: Command) -> Command {
             .after_long_help(long)
             .args_override_self(true)
             .mut_args(|arg| match name(&arg).map(variable) {
-                Some(variable) => with_variable(switchable(arg), variable),
+                Some(variable) => with_variable(of_flag(arg), variable),
                 None => arg,
             })
     })
@@ -49,7 +50,7 @@ fn with_variable(arg: Arg, variable: String) -> Arg {
 fn lines(value: &OsStr) -> Vec<OsString> {
     let lines = value.as_encoded_bytes().split(|byte| *byte == b'\n');
     let lines = lines.filter(|line| !line.is_empty());
-    // A value that is no text stays as it is, and clap says so.
+    // A value that is not text stays as it is, and clap says so.
     lines
         .map(|line| match std::str::from_utf8(line) {
             Ok(line) => line.into(),

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use airside_config::nearest;
 use tracing::warn;
 
-use super::{NO_SETTINGS, Setting, variable};
+use super::{NO_SETTINGS, Origin, Setting, variable};
 
 const PREFIX: &str = "AIRSIDE_";
 
-/// Variables of Airside that are no settings: those of its tests and of its development, of the
+/// Variables of Airside that are not settings: those of its tests and of its development, of the
 /// shim, and of checks. A name that ends with `_` stands for all that begin with it.
 const OTHERS: [&str; 31] = [
     "AIRSIDE_BIN",
@@ -79,11 +79,17 @@ fn unknown(
     set: impl Iterator<Item = (String, String)>,
     settings: &[Setting],
 ) -> Vec<UnknownVariable> {
+    // A variable of an earlier name is only known as the origin of its setting.
+    let in_use = settings.iter().filter_map(|setting| match &setting.origin {
+        Origin::Variable(variable) => Some(variable.clone()),
+        _ => None,
+    });
     let known: BTreeSet<String> = settings
         .iter()
         .map(|setting| setting.name.as_str())
         .chain(NO_SETTINGS)
         .map(variable)
+        .chain(in_use)
         .collect();
     let mut found: Vec<UnknownVariable> = set
         .filter(|(name, value)| {
@@ -134,7 +140,7 @@ fn is_of_service(name: &str, value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Origin, *};
+    use super::*;
 
     fn unknown_of(names: &[(&str, &str)]) -> Vec<(String, Option<String>)> {
         let settings = ["listen", "database-url"].map(|name| Setting {

@@ -11,7 +11,7 @@ pub(super) fn replace_file(file: &Path, old: &str, new: &str) -> io::Result<()> 
     let file = fs::canonicalize(file)?;
     let before = fs::metadata(&file)?;
     if !before.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let folder = file.parent().unwrap_or_else(|| Path::new("/"));
     let mut made = tempfile::Builder::new()

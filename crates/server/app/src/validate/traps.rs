@@ -15,8 +15,8 @@ pub(super) struct Trap {
     pub(super) span: Span,
     written: String,
     read: String,
-    /// Text is wanted there, and a person would read what is written. It is no word such as `yes`,
-    /// which a program may well want to have as `true`.
+    /// Text is wanted there, and a person would read what is written. It is not a word such as
+    /// `yes`, which a program may well want to have as `true`.
     pub(super) is_certain: bool,
 }
 

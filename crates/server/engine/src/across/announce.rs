@@ -1,4 +1,4 @@
-//! The event that tells which substeps an `across` has. Each is made once for it and let go again.
+//! The event that lists the substeps of an `across`. Each is made once for it and let go again.
 
 use airside_config::MAX_NODES;
 use airside_model::{Plan, public_plan::public_plan};

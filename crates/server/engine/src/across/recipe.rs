@@ -86,7 +86,8 @@ impl Recipe {
     }
 }
 
-/// There are so many combinations only by mistake, or to do harm: none of them begins.
+/// Checks the number of combinations: more than the limit are a mistake, or are meant to do harm,
+/// and none of them begins.
 pub(super) fn check_count(values: &[Vec<Value>], around: u64) -> Result<(), String> {
     if values.iter().any(Vec::is_empty) {
         return Ok(());

@@ -74,7 +74,7 @@ async fn evaluate(
         Value::Array(list) => Ok((list, secrets)),
         Value::Null => Ok((Vec::new(), secrets)),
         _ => Err(format!(
-            "the values of the across var '{}' are no list",
+            "the values of the across var '{}' are not a list",
             var.name
         )),
     }

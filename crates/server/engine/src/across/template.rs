@@ -36,7 +36,7 @@ pub(super) fn fill(value: Value, lookup: &dyn Lookup) -> Result<Value, Error> {
     })
 }
 
-/// Tells whether there is the template of another `across` somewhere in the value.
+/// Returns true if there is the template of another `across` somewhere in the value.
 fn has_template(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(has_template),

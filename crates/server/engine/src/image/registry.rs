@@ -26,7 +26,7 @@ pub(super) async fn fetch(
     tags: &[String],
 ) -> Result<StepImage, StepError> {
     let PlanNode::Get(node) = &get.node else {
-        return Err("the plan of an image is no get".to_owned().into());
+        return Err("the plan of an image is not a get".to_owned().into());
     };
     let source = filled(leaf, &node.source).await?;
     let repository = text(&node.type_, &source, "repository")?;
@@ -69,7 +69,7 @@ pub(super) async fn fetch(
     })
 }
 
-/// Gets what is said of an image, and none of its files.
+/// Gets the metadata of an image, and none of its files.
 async fn describe(
     leaf: Leaf<'_>,
     get: &Plan,
@@ -90,8 +90,8 @@ async fn describe(
     Ok(artifact(leaf, found, &[]).await?.metadata)
 }
 
-/// Without any of these a source means `latest`: to go through all tags for an image would be
-/// asking too much.
+/// Fields that choose among tags. A source without any of them means `latest`: going through all
+/// tags for an image would be asking too much.
 const CHOOSING: [&str; 5] = [
     "tag",
     "tag_regex",

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use crate::{Result, StepError, leaf::Leaf, outcome::Outcome, status::StopCause};
 
-/// Under what a get is remembered.
+/// Key under which a get is remembered.
 pub(crate) struct Key {
     identity: Value,
     name: String,
@@ -27,7 +27,8 @@ pub(crate) struct Turn {
 }
 
 impl Key {
-    /// None for what may change though nothing of its description does: then it is always fetched.
+    /// Returns the key of a get. None for what may change though nothing of its description does:
+    /// then it is always fetched.
     pub(crate) fn of(leaf: Leaf<'_>, request: &StepRequest) -> Option<Self> {
         let parts = &leaf.interpreter.engine.parts;
         let trust = parts.orchestrator.trust_for(request);
@@ -86,7 +87,7 @@ fn identity(request: &StepRequest) -> Option<Value> {
     Some(identity)
 }
 
-/// Waits until no other step fetches the same.
+/// Waits until no other step fetches that version.
 pub(crate) async fn turn(
     leaf: Leaf<'_>,
     key: &Key,

@@ -1,4 +1,4 @@
-//! Environment variables that tell a step about its build.
+//! Environment variables with which a step knows its build.
 
 use airside_model::BuildStatus;
 use airside_store::Build;

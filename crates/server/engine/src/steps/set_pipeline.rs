@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{Result, StepError, files, leaf::Leaf, outcome::Outcome, status::Status};
 
-/// Under which the log keeps the changes that are about to be saved.
+/// Key under which the log keeps the changes that are about to be saved.
 const CHANGES: &str = "changes";
 const SAVED: &str = "done\n";
 
@@ -91,7 +91,7 @@ async fn with_vars(
         let bytes = bytes.map_err(|none| none.step_error(file))?;
         match parse(&String::from_utf8_lossy(&bytes)) {
             Ok(Value::Object(vars)) => given.push(Given(vars)),
-            Ok(_) => return Err(format!("the var file {file} is no map").into()),
+            Ok(_) => return Err(format!("the var file {file} is not a map").into()),
             Err(words) => return Err(format!("the var file {file}: {words}").into()),
         }
     }

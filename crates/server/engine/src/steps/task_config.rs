@@ -37,7 +37,7 @@ pub(crate) async fn resolve(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Resolved,
 
 async fn load(leaf: Leaf<'_>, task: &TaskPlan) -> Result<LoadedTask, StepError> {
     if task.config_path.is_empty() {
-        // What is odd about it was said when the pipeline was set.
+        // Warnings about it were printed when the pipeline was set.
         let config = task.config.clone().map(|config| LoadedTask {
             config,
             warnings: Vec::new(),

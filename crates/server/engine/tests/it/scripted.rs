@@ -301,7 +301,7 @@ impl HubConnection {
         self.stream.flush().await
     }
 
-    /// The next message that is no heartbeat.
+    /// The next message that is not a heartbeat.
     async fn next(&mut self) -> io::Result<HubSays> {
         loop {
             match codec::decode::<ToShim>(&mut self.buffer).map_err(io::Error::other)? {

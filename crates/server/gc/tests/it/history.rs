@@ -87,7 +87,7 @@ async fn look(stage: &Stage) -> Found {
     clippy::print_stdout,
     reason = "the numbers are what the long run is for"
 )]
-/// In rounds, so that much more goes through than is ever there.
+/// Pushes in rounds, so that much more goes through than is ever there.
 async fn push_through(database: TestDatabase, amount: Amount) {
     const ROUNDS: usize = 20;
     let keep = Keep {

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::{HijackEvent, HijackInput};
 use crate::connection::{Receiver, Sender};
 
-/// Until the process has ended, the connection fails, or the person is gone.
+/// Serves an intercepted process until it has ended, the connection fails, or the person is gone.
 pub(super) async fn hold(
     receiver: Receiver,
     sender: Sender,

@@ -122,7 +122,7 @@ async fn a_session_may_touch_only_what_its_order_names() {
     let (_, answer) = scene.upload("v-of-somebody-else").await;
     let (reason, retry) = refused(answer);
     assert!(
-        reason.contains("no business of this step") && !retry,
+        reason.contains("does not belong to this step") && !retry,
         "{reason}"
     );
 

@@ -42,7 +42,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// With TLS where there is a configuration for it: from the first byte, or after asking.
+    /// Opens a connection, with TLS if there is a configuration for it: from the first byte, or
+    /// after asking.
     pub(crate) async fn open(
         place: &LdapAddress,
         tls: LdapTls,
@@ -133,7 +134,7 @@ impl Connection {
                 Some(LdapAnswer::Entry(entry)) => entries.push(entry),
                 Some(LdapAnswer::Reference) => {}
                 Some(LdapAnswer::Done(outcome)) => return Ok((entries, outcome)),
-                None => return Err(failed("its answer is no answer in LDAP".to_owned())),
+                None => return Err(failed("its answer is not an LDAP message".to_owned())),
             }
         }
         Err(failed(format!("it found more than {MAX_ENTRIES} entries")))

@@ -105,7 +105,7 @@ fn entry(mut content: Reader<'_>) -> Option<LdapEntry> {
         let mut set = Reader(attribute.expect(SET)?);
         let mut values = Vec::new();
         while !set.is_empty() {
-            // A value that is no text is left out: no user has such a name.
+            // A value that is not text is left out: no user has such a name.
             let value = set.expect(super::ber::OCTETS)?;
             values.extend(String::from_utf8(value.to_vec()).ok());
         }

@@ -1,4 +1,4 @@
-//! From what a provider says of a user to who that is here.
+//! The claims by which a provider describes a user, and the user that they become here.
 
 use airside_auth::{ConnectorName, Identity};
 use serde_json::{Map, Value};

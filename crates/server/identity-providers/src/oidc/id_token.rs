@@ -32,7 +32,7 @@ pub(crate) struct Expected<'a> {
 pub enum IdTokenError {
     #[error("there is none in the provider's answer")]
     Missing,
-    #[error("it is no signed token, or signed in a way that is not known here")]
+    #[error("it is not a signed token, or signed in a way that is not known here")]
     Malformed,
     #[error("it is signed with {0:?}, which is not accepted")]
     Algorithm(Algorithm),
@@ -48,7 +48,7 @@ pub enum IdTokenError {
     Nonce,
     #[error("it lacks {0:?}")]
     Lacks(String),
-    #[error("it is no valid id token: {0}")]
+    #[error("it is not a valid id token: {0}")]
     Other(String),
 }
 

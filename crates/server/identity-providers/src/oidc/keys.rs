@@ -53,7 +53,7 @@ impl Keys {
         id_token::verify(token, &keys, expected).map_err(Fault::IdToken)
     }
 
-    /// Never held while the provider is asked.
+    /// Returns the kept keys. They are never held while the provider is asked.
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -24,7 +24,7 @@ use url::Url;
 use super::server::{ReceivedRequest, Reply, Server};
 use crate::{OidcConfig, Secret};
 
-/// With characters that must be escaped on the way.
+/// Id and secret of a client, with characters that must be escaped on the way.
 const CLIENT: (&str, &str) = ("air:side", "s3cret&+ value");
 const ACCESS: &str = "access-token";
 
@@ -86,7 +86,7 @@ pub struct Knobs {
     /// Signs; the last one published, unless a test says otherwise.
     pub signer: Signer,
     pub published: Vec<Signer>,
-    /// In the id token in place of what belongs there; `null` leaves a claim out.
+    /// Claims of the id token in place of what belongs there; `null` leaves a claim out.
     pub claims: Map<String, Value>,
     pub user_info: Map<String, Value>,
     /// Replaces what a path answers.

@@ -105,18 +105,18 @@ impl Host {
 /// The kind of caller that looks for a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asker {
-    /// It makes one if there is none.
+    /// The caller makes a host if there is none.
     Placer,
-    /// It sees to it that a placer comes.
+    /// The caller sees to it that a placer comes.
     Booker,
 }
 
 /// The result of a look for a host.
 pub enum HostLookup {
     There(Arc<Host>),
-    /// Nothing, and others wait for what the asker does about it.
+    /// There is no host, and others wait for what the asker does about it.
     Nothing(Ticket),
-    /// It was tried a moment ago, and this is why it failed.
+    /// Making the host was tried a moment ago, and this is why it failed.
     Refused(String),
 }
 
@@ -128,7 +128,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// It cannot be made: those who wait need not try.
+    /// Reports that the host cannot be made: callers that wait need not try.
     pub fn refuse(self, words: &str) {
         let entry = Entry::Refused {
             words: words.to_owned(),

@@ -40,7 +40,7 @@ impl ResourceAnswer {
         }
     }
 
-    /// Gives the answer up if so much was printed until `end` that a shim could not keep it.
+    /// Gives the answer up if more was printed until `end` than a shim can keep.
     pub(super) fn printed_until(&mut self, end: u64) {
         let began = self.began.unwrap_or(end);
         if end - began > MAX_SINCE {

@@ -79,7 +79,7 @@ impl SecretsManager {
         let bytes = answer.get("SecretBinary").and_then(Value::as_str);
         let bytes = bytes.and_then(|text| BASE64_STANDARD.decode(text).ok());
         let fields = bytes.and_then(|bytes| serde_json::from_slice::<Map<_, _>>(&bytes).ok());
-        let words = || Error::Refused(format!("the binary secret {name} is no JSON object"));
+        let words = || Error::Refused(format!("the binary secret {name} is not a JSON object"));
         fields
             .map(|fields| Some(Value::Object(fields)))
             .ok_or_else(words)

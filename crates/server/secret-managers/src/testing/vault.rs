@@ -16,7 +16,7 @@ pub struct VaultStandIn {
 pub struct VaultState {
     /// Versions of key-value engines by where they are mounted, with a slash at the end.
     pub mounts: BTreeMap<String, u8>,
-    /// By path, whatever the version.
+    /// Secrets by path, whatever the version.
     pub secrets: BTreeMap<String, Value>,
     /// The body that a login must have, by its path under `auth/`.
     pub logins: BTreeMap<String, Value>,

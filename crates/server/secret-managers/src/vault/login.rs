@@ -38,7 +38,7 @@ enum Way {
 #[derive(Default)]
 struct State {
     session: Option<Session>,
-    /// Logins in a row that failed, and what the last one said.
+    /// Logins in a row that failed, and the error of the last one.
     failures: u32,
     refused: Option<(Instant, Error)>,
 }
@@ -205,7 +205,7 @@ impl Login {
         }
     }
 
-    /// A token that others made. What it may not tell of itself does not matter.
+    /// A token that others made. What it may not look up of itself does not matter.
     fn given(&self, api: &Api, token: &str) -> Result<Session, Error> {
         let answer = api.get("auth/token/lookup-self", token)?;
         if answer.status == 403 {

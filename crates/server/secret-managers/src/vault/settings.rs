@@ -26,7 +26,7 @@ pub struct VaultSettings {
     #[serde(deserialize_with = "duration")]
     pub query_timeout: Duration,
     pub enable_kv_mount_cache: bool,
-    /// It has no effect: hosts are never looked up by service records here.
+    /// Setting that has no effect: hosts are never looked up by service records here.
     pub disable_srv_lookup: bool,
     pub ca_cert: String,
     pub client_cert: String,
@@ -82,7 +82,7 @@ impl Default for VaultSettings {
 }
 
 impl fmt::Debug for VaultSettings {
-    /// Without what may be secret, which is nearly everything.
+    /// Formats all but what may be secret, which is nearly everything.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VaultSettings")
             .field("url", &self.url)

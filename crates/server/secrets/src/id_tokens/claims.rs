@@ -111,7 +111,7 @@ mod tests {
             ),
             (
                 json!({"expires_in": "soon"}),
-                "its expires_in, \"soon\", is no duration; write it like 90s, 5m or 1h30m",
+                "its expires_in, \"soon\", is not a duration; write it like 90s, 5m or 1h30m",
             ),
             (
                 json!({"audience": "x"}),

@@ -16,18 +16,18 @@ const NAME: &str = "check";
 pub struct NewCheck<'a> {
     pub team: TeamId,
     pub pipeline: PipelineId,
-    /// None if a type or a prototype is checked.
+    /// Resource that is checked; none if a type or a prototype is.
     pub resource: Option<ResourceId>,
     pub plan: &'a Plan,
     pub reason: CheckReason<'a>,
 }
 
-/// Why there is a check.
+/// The reason why there is a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckReason<'a> {
     /// A user asked for the check: it is listed among builds.
     Asked { by: Option<&'a str> },
-    /// It was time.
+    /// The resource's interval has passed.
     Due,
 }
 

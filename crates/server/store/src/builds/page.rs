@@ -11,7 +11,7 @@ pub struct BuildFilter {
     pub team: Option<TeamId>,
     pub pipeline: Option<PipelineId>,
     pub job: Option<JobId>,
-    /// Only those of pipelines that every visitor may see, but for pipelines of these teams.
+    /// Leaves only builds of pipelines that every visitor may see, and those of these teams.
     pub exposed_beyond: Option<Vec<TeamId>>,
 }
 
@@ -25,14 +25,14 @@ pub struct BuildPage {
 /// builds.
 const RANK: &str = "coalesce(b.rerun_of, b.id)";
 
-/// From where to where, both included.
+/// The ends of a range of builds, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuildRange {
     Ids {
         from: Option<BuildId>,
         to: Option<BuildId>,
     },
-    /// By the time of their start. What has not started has no place between two times.
+    /// Builds by the time of their start. A build that has not started is not between two times.
     Started {
         from: Option<Micros>,
         to: Option<Micros>,

@@ -13,7 +13,7 @@ use crate::{
 /// The build that a rerun repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RerunOf {
-    /// Never a rerun itself.
+    /// Build to repeat, which is never a rerun itself.
     pub build: BuildId,
     pub name: String,
     /// The how-manieth rerun it is.

@@ -112,14 +112,14 @@ impl<'a> Fields<'a> {
         match self.value()? {
             "1" | "t" => Ok(true),
             "0" | "f" => Ok(false),
-            other => Err(corrupt(format!("a packed list: {other} is no flag"))),
+            other => Err(corrupt(format!("a packed list: {other} is not a flag"))),
         }
     }
 }
 
 fn number(text: &str) -> Result<i64> {
     text.parse()
-        .map_err(|_| corrupt(format!("a packed list: {text} is no number")))
+        .map_err(|_| corrupt(format!("a packed list: {text} is not a number")))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::{Patience, Pool, Pools, failed_to, here, opening};
 use crate::{Error, Result};
 
 const CONNECTIONS: u32 = 16;
-/// Between one try to reach a server that is away and the next.
+/// Pause between two tries to reach a server that is away.
 const PAUSE: Duration = Duration::from_millis(100);
 const CHANNEL: &str = "airside_changes";
 /// Names the lock of [`Alone`] among advisory locks.
@@ -107,7 +107,7 @@ impl Tries {
     }
 }
 
-/// Held by a server that has the database to itself. Ends with the connection.
+/// Lock of a server that has the database to itself. Ends with the connection.
 pub struct Alone(#[allow(dead_code, reason = "kept for as long as it lives")] Option<PgConnection>);
 
 impl Alone {
@@ -141,7 +141,7 @@ impl Drop for Listener {
     }
 }
 
-/// Tells other servers whenever `local` changes, and calls `heard` whenever one of them tells us.
+/// Notifies other servers whenever `local` changes, and calls `heard` when another one does.
 pub(crate) async fn listen(
     pool: Pool,
     local: tokio::sync::watch::Receiver<u64>,

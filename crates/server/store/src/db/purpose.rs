@@ -1,6 +1,6 @@
 //! The purpose of a statement, for the error that says it failed.
 //!
-//! Nothing is written by hand: the first words of a statement tell the action and the table, and
+//! Nothing is written by hand: the first words of a statement give the action and the table, and
 //! the function that holds it has a name. Both are worked out only when there is an error to show.
 
 use std::{borrow::Cow, fmt};

@@ -11,7 +11,7 @@ use sqlx::{
 use super::{Pool, Purpose, Sql, Tx, here};
 use crate::{Error, Result};
 
-/// Whatever can be bound.
+/// A value that can be bound.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Int(Option<i64>),

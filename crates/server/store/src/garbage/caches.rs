@@ -21,7 +21,7 @@ pub enum Cold {
 pub struct ColdCache {
     pub kind: Cold,
     pub volume: VolumeId,
-    /// When it was last found, or made.
+    /// Time at which the cache was last found, or made.
     pub used_at: Micros,
 }
 

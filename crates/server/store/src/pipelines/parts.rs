@@ -162,7 +162,7 @@ impl Store {
         Ok(())
     }
 
-    /// Tells of each of these jobs of a pipeline if it is paused, and if its next build has all
+    /// Finds for each of these jobs of a pipeline if it is paused, and if its next build has all
     /// inputs.
     pub async fn job_states(&self, pipeline: PipelineId, jobs: &[JobId]) -> Result<Vec<JobState>> {
         let ids = jobs.iter().map(|job| job.0.into()).collect();

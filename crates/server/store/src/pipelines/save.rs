@@ -50,7 +50,8 @@ impl Store {
         self.announce(News::PipelineSet(saved.pipeline.id));
     }
 
-    /// Also which resources begin another history.
+    /// Saves a pipeline within a transaction. Returns also the resources that begin another
+    /// history.
     pub(super) async fn save_within(
         &self,
         tx: &mut Tx,

@@ -22,7 +22,7 @@ async fn with_job(store: &Store) -> airside_model::JobId {
     store.jobs(pipeline.id).await.unwrap()[0].id
 }
 
-/// With the settings that every server has: ten seconds are waited for.
+/// A store with the settings that every server has: it waits ten seconds.
 #[tokio::test]
 async fn a_build_loses_nothing_to_a_server_that_is_away_for_ten_seconds() {
     let database = TestDatabase::own_postgres();

@@ -9,7 +9,7 @@ use crate::{
     from_json,
 };
 
-/// Only those that have these pairs.
+/// Pairs that a listed version must have.
 pub type VersionFilter = Version;
 
 /// A part of a list; both ends are included.

@@ -16,7 +16,7 @@ pub struct Pin {
     pub comment: String,
 }
 
-/// Why a resource cannot be pinned or unpinned.
+/// The reason why a resource cannot be pinned or unpinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PinError {
     #[error("the resource has no such version")]

@@ -48,7 +48,7 @@ impl Store {
         if is_all_known(&known, &wanted, from.scope) {
             return Ok(SavedVersions::NothingNew);
         }
-        // Listeners hear of changes to a resource in the order in which they were made.
+        // Listeners are notified of changes to a resource in the order in which they were made.
         let _turn = self.turn.lock().await;
         let mut tx = self.write.begin(here!()).await?;
         let found = save_within(&mut tx, resource, Some(from.scope), versions).await?;

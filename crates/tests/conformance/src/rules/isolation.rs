@@ -30,7 +30,7 @@ fn compiled(bench: &Bench, name: &str) -> VolumeId {
     volume
 }
 
-/// Not one port of the machine is open to a step, whichever family of addresses it tries.
+/// No port of the machine is open to a step, whichever family of addresses it tries.
 pub async fn the_machines_ports_are_closed_in_both_families(bench: &Bench) {
     let volume = compiled(bench, "machine");
     // On every address of either family.

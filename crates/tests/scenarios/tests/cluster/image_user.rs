@@ -1,5 +1,5 @@
-//! Pods in images of a registry: steps run as the images' users, and a digest alone is no key to an
-//! image that a node has. Needs a cluster: see `make test-cluster`.
+//! Pods in images of a registry: steps run as the images' users, and a digest alone is not a key to
+//! an image that a node has. Needs a cluster: see `make test-cluster`.
 
 use std::{
     fs,

@@ -42,7 +42,7 @@ enum Way {
     Agent,
     /// Through the agent, which asks it with TLS and knows its authority.
     AgentTls,
-    /// By themselves, as they know its authority.
+    /// Nodes reach the registry by themselves, as they know its authority.
     Tls,
 }
 

@@ -152,7 +152,7 @@ fn two_that_would_pass_the_mark_together_are_not_pulled_at_once() {
 
 #[test]
 fn where_nothing_may_go_nothing_is_added_and_it_is_told_why() {
-    let Some(stage) = stage(Kubelet::LeavesThem, &["--at-high-mark=refuse"]) else {
+    let Some(stage) = stage(Kubelet::LeavesThem, &["--high-mark-policy=refuse"]) else {
         return;
     };
     let (first, second) = (
@@ -185,7 +185,7 @@ fn where_nothing_may_go_nothing_is_added_and_it_is_told_why() {
 
 #[test]
 fn a_kubelet_that_collects_too_leaves_no_lie() {
-    let Some(stage) = stage(Kubelet::Evicts, &["--at-high-mark=refuse"]) else {
+    let Some(stage) = stage(Kubelet::Evicts, &["--high-mark-policy=refuse"]) else {
         return;
     };
     let image = stage.shelf.image("a:1", SIZE);

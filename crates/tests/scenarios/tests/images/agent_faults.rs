@@ -84,7 +84,7 @@ fn a_slow_registry_holds_up_nothing_but_what_comes_from_it() {
     assert!(told["since"].is_string(), "{told}");
     stage.shelf.hold(false);
     let told = stage.wait_for_state(&slow, "present");
-    assert_eq!(told["attempts"], 0, "slow is no failure");
+    assert_eq!(told["attempts"], 0, "slow is not a failure");
     assert_eq!(stage.shelf.fetched(&slow.layer), 1);
 }
 

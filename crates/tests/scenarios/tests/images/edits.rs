@@ -8,7 +8,7 @@ use airside_scenarios::wait_until;
 use serde_json::{Value, json};
 
 impl Installed {
-    /// On which of the two nodes the set is, once the set is ready there.
+    /// Checks which of the two nodes the set is on, once the set is ready there.
     fn is_on(&self, nodes: [bool; 2]) {
         wait_until(&format!("it is on {nodes:?}"), || {
             let there =
@@ -150,7 +150,7 @@ fn which_images_are_meant_and_how_they_are_kept_may_be_edited() {
     });
 }
 
-/// On a node until it is dropped.
+/// A taint that stays on a node until it is dropped.
 struct Taint<'a>(&'a operator::Stage, &'a str);
 
 impl<'a> Taint<'a> {

@@ -116,7 +116,7 @@ fn a_set_is_ready_when_its_images_are_on_its_nodes_and_follows_its_tag() {
         "{listed}"
     );
 
-    // Another platform's content is no move.
+    // Another platform's content is not a move.
     registry.control(&json!({"touch": "org/app:1"}));
     let digest = registry.digest("org/app", "1");
     let touched = stage.images("app", "the index is another", |it| {
@@ -213,7 +213,7 @@ fn what_registries_do_wrong_is_told_and_what_was_known_stays() {
     stage.images("app", "it is well again", is_found);
 
     registry.fault(&json!({"slow": 25, "only": "manifests"}));
-    in_trouble("error", "said nothing for");
+    in_trouble("error", "sent nothing for");
     registry.fault(&Value::Null);
     stage.images("app", "it is well again", is_found);
 

@@ -55,7 +55,7 @@ fn mirrors_come_and_go_with_their_load_and_all_have_what_one_fetched() {
         "--mirror-storage=s3://images/mirror",
         "--mirror-s3-secret=bucket",
         &endpoint,
-        "--mirror-most-replicas=4",
+        "--mirror-max-replicas=4",
     ]);
     wait_until("two mirrors are there, as few as there may be", || {
         mirrors(&house).len() == 2

@@ -6,7 +6,7 @@ use crate::support::installed::Installed;
 use airside_scenarios::wait_until;
 use serde_json::json;
 
-/// With a set that is ready on both nodes.
+/// Installs everything, with a set that is ready on both nodes.
 fn offered(options: &[&str]) -> Option<Installed> {
     let all = Installed::offered(options)?;
     all.apply(&json!({"images": [{"image": all.image("1")}], "checkEvery": "5s"}));

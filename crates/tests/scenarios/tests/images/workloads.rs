@@ -76,7 +76,7 @@ impl Kind {
         self.is_placed(&get(Some(&team.name), self.name, name), label)
     }
 
-    /// Its template can be changed later.
+    /// Returns true if the workload's template can be changed later.
     fn can_change(&self) -> bool {
         self.name != "Job"
     }

@@ -348,7 +348,7 @@ fn names_teams_and_tags_of_tokens_are_checked() {
     let fly = server.fly();
     for (args, words) in [
         (&["--name", "../x"][..], "cannot be called"),
-        (&["--name", "local"][..], "already that is no agent"),
+        (&["--name", "local"][..], "already that is not an agent"),
         (&["--name", "a", "--team", "nobody"][..], "no team 'nobody'"),
         (&["--name", "a", "--tag", ""][..], "a tag may not be empty"),
     ] {

@@ -52,7 +52,7 @@ fn silent_and_half_asked_connections_leave_the_api_answering() {
         ] {
             let mut flood = Flood::open(api(&server), CONNECTIONS, first.as_bytes());
             answers_soon(&server, &format!("limit {limit}, after {first:?}"));
-            // A head that grows by a byte at a time is no reason to wait longer.
+            // A head that grows by a byte at a time is not a reason to wait longer.
             flood.send(b"x");
             answers_soon(&server, &format!("limit {limit}, slowly after {first:?}"));
             let open = open_files(&server) as u64;

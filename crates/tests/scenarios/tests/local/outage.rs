@@ -6,7 +6,7 @@ use airside_scenarios::{
     wait_until,
 };
 
-/// In the server's log each time a build gives up waiting and is to be taken up again.
+/// Text of the server's log each time a build gives up waiting and is to be taken up again.
 const TAKEN_UP: &str = "build stands still";
 
 #[test]

@@ -66,7 +66,7 @@ fn one_line_without_end() {
     assert_modest(&server);
 }
 
-/// Bytes that are no text are shown as well as possible, and do no harm.
+/// Bytes that are not text are shown as well as possible, and do no harm.
 #[test]
 fn no_text_at_all() {
     let script = "stty raw; for i in $(seq 0 255); do printf \"\\\\x$(printf %x $i)\"; done; head -c 300000 /dev/urandom; echo; echo after it";

@@ -312,7 +312,7 @@ fn a_second_ctrl_c_ends_at_once() {
     run.nothing_is_left();
 }
 
-/// On a terminal the bottom rows say what runs, and are gone at the end.
+/// The bottom rows of a terminal say what runs, and are gone at the end.
 #[test]
 fn a_terminal_shows_what_runs() {
     let counter = Counter::start();

@@ -139,7 +139,7 @@ fn the_cache_is_as_small_as_it_should_be() {
     let size = "bytes, ends as";
     assert_says(
         &run.run(&["--cache-size", size]).ended_with(2),
-        "is no number of bytes",
+        "is not a number of bytes",
     );
 }
 

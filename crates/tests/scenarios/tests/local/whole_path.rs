@@ -1,4 +1,4 @@
-//! From login to the list of builds with the real fly, and everything it prints on the way.
+//! The way from login to the list of builds with the real fly, and everything it prints on the way.
 
 use airside_scenarios::Server;
 

@@ -12,7 +12,7 @@ pub(crate) struct MirrorOptions {
     #[arg(long, value_name = "REGISTRY")]
     mirror_registry: Vec<Registry>,
 
-    /// Install no mirror: nodes share images among themselves and fetch the rest from the registry
+    /// Install no mirror: nodes share images with each other and fetch the rest from the registry
     #[arg(
         long,
         requires = "mirror_registry",
@@ -51,8 +51,13 @@ pub(crate) struct MirrorOptions {
     mirror_s3_secret: Option<String>,
 
     /// Maximum number of mirror replicas, by their load; requires a bucket
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    mirror_most_replicas: u32,
+    #[arg(
+        long,
+        value_name = "N",
+        alias = "mirror-most-replicas",
+        default_value_t = 5
+    )]
+    mirror_max_replicas: u32,
 }
 
 /// Settings that all parts of an installation share.
@@ -110,7 +115,7 @@ impl MirrorOptions {
                 region: self.mirror_s3_region.clone(),
                 endpoint: self.mirror_s3_endpoint.clone(),
                 secret: self.mirror_s3_secret.clone(),
-                replicas: (2, self.mirror_most_replicas.max(2)),
+                replicas: (2, self.mirror_max_replicas.max(2)),
             })),
         }
     }

@@ -18,7 +18,7 @@ use crate::images::{
 /// Time after which a pin that we set in the runtime should show in what the kubelet sees. It
 /// mostly does so soon that the turn waits for it.
 const SHOWS_SOON: Duration = Duration::from_millis(500);
-/// After this it will not.
+/// Time after which a runtime that has not shown a pin will not show it.
 const SHOWS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Time since which the runtime has not shown a pin of the agent, if it does not.
@@ -26,7 +26,7 @@ const SHOWS_WITHIN: Duration = Duration::from_secs(10);
 pub(super) struct PinVisibility(Option<Instant>);
 
 impl PinVisibility {
-    /// Returns the time until it can be said that pins do not show.
+    /// Returns the time until it is certain that pins do not show.
     pub(super) fn known_in(&self) -> Option<Duration> {
         let waited = self.0?.elapsed();
         (waited < SHOWS_WITHIN).then(|| SHOWS_WITHIN - waited)

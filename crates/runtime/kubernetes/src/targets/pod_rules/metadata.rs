@@ -44,7 +44,7 @@ fn check_key(key: &Key, path: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let message = format!(
-        "pod_rules: {path}: {:?} is no key such as `name` or `example.com/name`",
+        "pod_rules: {path}: {:?} is not a key such as `name` or `example.com/name`",
         key.name
     );
     Err(Fault::at(key.at, message))

@@ -19,7 +19,7 @@ fn spec(privileged: &str, spec: &str) -> Result<(), String> {
     read(&file(privileged, &rule))
 }
 
-/// On line 7, always.
+/// Checks that the result is this refusal, on line 7 always.
 fn refused(result: Result<(), String>, expected: &str) {
     let said = result.expect_err(expected);
     assert!(said.starts_with("targets.yml:7:"), "{said}");
@@ -37,11 +37,11 @@ fn a_rule_needs_a_team_and_whole_patterns() {
         ("{match: {team: a, branch: b}, patch: {}}", "unknown field"),
         (
             "{match: {team: a, job: '['}, patch: {}}",
-            "match.job: \"[\" is no pattern",
+            "match.job: \"[\" is not a pattern",
         ),
         (
             "{match: {team: a, job: ''}, patch: {}}",
-            "match.job: \"\" is no pattern",
+            "match.job: \"\" is not a pattern",
         ),
         (
             "{match: {team: a, tags: ['']}, patch: {}}",
@@ -204,7 +204,7 @@ fn what_kubernetes_does_not_know_is_found_however_deep() {
             "metadata.labels.cost: must be a text, not 7",
         ),
         ("{labels: {cost: 'a b'}}", "cannot be a label"),
-        ("{labels: {'a b': c}}", "is no key"),
+        ("{labels: {'a b': c}}", "is not a key"),
         ("{labels: [a]}", "must be a map"),
     ] {
         let rule = format!("{{match: {{team: main}}, patch: {{metadata: {metadata}}}}}");

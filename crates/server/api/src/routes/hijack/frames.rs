@@ -7,7 +7,7 @@ use axum::extract::ws::Message;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 
-/// `fly intercept` asks for this unless told otherwise, and for `sh` where it is not found.
+/// `fly intercept` asks for this unless it is given a program, and for `sh` where it is not found.
 const DEFAULT_SHELL: &str = "bash";
 
 #[derive(Debug, Deserialize)]
@@ -71,7 +71,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Nothing if it is none.
+    /// Returns the input of the frame; none if the frame has none.
     pub(super) fn into_hijack(self) -> Option<HijackInput> {
         if self.closed {
             return Some(HijackInput::Close);

@@ -27,7 +27,7 @@ async fn what_is_wrong_with_a_manager_is_told() {
         ),
         (
             &["--vault-url", "here", "--vault-client-token", "hunter2"],
-            "cannot use --vault-url: \"here\" is no address of a server",
+            "cannot use --vault-url: \"here\" is not an address of a server",
         ),
         (
             &[
@@ -50,7 +50,7 @@ async fn what_is_wrong_with_a_manager_is_told() {
         ),
         (
             &["--aws-ssm-region", "a/b"],
-            "cannot use --aws-ssm-region: \"a/b\" is no region of AWS",
+            "cannot use --aws-ssm-region: \"a/b\" is not a region of AWS",
         ),
         (
             &[

@@ -127,7 +127,7 @@ fn check_own(path: &Path) -> Result<(), String> {
     let found = fs::symlink_metadata(path).map_err(|error| format!("{shown}: {error}"))?;
     let user = rustix::process::geteuid().as_raw();
     if !found.is_dir() {
-        return Err(format!("{shown} is no directory"));
+        return Err(format!("{shown} is not a directory"));
     }
     if found.uid() != user {
         return Err(format!("{shown} belongs to user {}", found.uid()));

@@ -40,7 +40,7 @@ fn every_resource_must_be_there_to_be_had() {
 fn wrong_folders_are_told() {
     for (folder, words) in [
         ("rep=/", "no resource `rep`; did you mean `repo`?"),
-        ("repo=/dev/null", "/dev/null is no folder"),
+        ("repo=/dev/null", "/dev/null is not a folder"),
         ("repo=/no/such/place", "cannot use /no/such/place"),
     ] {
         let found = found(&["fine"], &[folder]);

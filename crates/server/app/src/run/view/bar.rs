@@ -8,7 +8,7 @@ use airside_pulls::{PullProgress, PullStage, rate};
 /// Characters of a bar.
 const WIDTH: usize = 20;
 
-/// Returns a row's words about a pull that began so long ago.
+/// Returns a row's words about a pull that began this long ago.
 pub(super) fn words(progress: &PullProgress, elapsed: Duration) -> String {
     if progress.layers == 0 {
         return "asking the registry".to_owned();

@@ -6,7 +6,7 @@ use super::{PullProbe, bar, took};
 
 /// Something that runs.
 pub(super) struct Running {
-    /// Its name among all that runs.
+    /// Name of the row among all that runs.
     pub(super) key: String,
     pub(super) label: String,
     pub(super) kind: &'static str,

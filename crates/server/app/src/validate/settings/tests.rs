@@ -39,13 +39,13 @@ resources:
     assert_eq!(
         found(text),
         [
-            "8:5 source: resources.code: source.url is no key of type `git` and has no effect (did you mean 'uri'?)",
+            "8:5 source: resources.code: source.url is not a key of type `git` and has no effect (did you mean 'uri'?)",
             "7:3 source: resources.code: source.uri is missing: give the address of the repository",
-            "10:38 source: resources.clock: \"soon\" is no duration; write it like 90s, 5m or 1h30m",
+            "10:38 source: resources.clock: \"soon\" is not a duration; write it like 90s, 5m or 1h30m",
             "11:22 source: resources.bare: source.uri is missing: give the address of the repository",
             "12:41 source: resources.number: source.driver is \"gcp\"; the native type has git, s3 and gcs",
-            "2:62 source: resource_types.mine: source.tga is no key of type `registry-image` and will be refused (did you mean 'tag'?)",
-            "3:33 source: resource_types.s3: source.a is no key of type `s3` and has no effect",
+            "2:62 source: resource_types.mine: source.tga is not a key of type `registry-image` and will be refused (did you mean 'tag'?)",
+            "3:33 source: resource_types.s3: source.a is not a key of type `s3` and has no effect",
             "3:24 source: resource_types.s3: source.regexp or source.versioned_file is needed",
         ]
     );
@@ -73,7 +73,7 @@ jobs:
     config: {platform: linux, image_resource: {type: registry-image, source: {tag: a}, params: {format: tar}}}
   ensure: {put: r, params: {repo: r}}
 ";
-    let no_key = |key: &str| format!("params.{key} is no key of type `git` and has no effect");
+    let no_key = |key: &str| format!("params.{key} is not a key of type `git` and has no effect");
     let plan = "jobs.j.plan.do";
     assert_eq!(
         found(text),
@@ -127,7 +127,7 @@ jobs:
   - {put: d, params: {build: here}, get_params: {save: true}}
 ";
     let no_key =
-        |key: &str| format!("{key} is no key of type `registry-image` and will be refused");
+        |key: &str| format!("{key} is not a key of type `registry-image` and will be refused");
     assert_eq!(
         found(text),
         [
@@ -156,7 +156,7 @@ fn a_task_file_has_an_image_too() {
     assert_eq!(
         shown(task_warnings(text, &node)),
         [
-            "1:58 source: image_resource: source.brnch is no key of type `git` and has no effect (did you mean 'branch'?)"
+            "1:58 source: image_resource: source.brnch is not a key of type `git` and has no effect (did you mean 'branch'?)"
         ]
     );
 }

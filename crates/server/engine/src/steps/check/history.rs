@@ -80,7 +80,7 @@ impl Subject {
         Ok(())
     }
 
-    /// From where to look.
+    /// Returns the version from which the check looks for newer ones.
     pub(super) fn from(&self) -> Option<&Version> {
         match self {
             Self::Resource { from, .. } => from.version.as_ref(),

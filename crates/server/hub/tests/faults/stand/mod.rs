@@ -239,7 +239,7 @@ impl Peer {
         self.send(ToHub::Control(says)).await;
     }
 
-    /// The next word that is no heartbeat, or none once the hub has closed the connection.
+    /// The next word that is not a heartbeat, or none once the hub has closed the connection.
     pub(crate) async fn hears_or_end(&mut self) -> Option<HubSays> {
         loop {
             match codec::decode::<ToShim>(&mut self.buffer).unwrap() {

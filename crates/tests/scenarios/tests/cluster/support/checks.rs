@@ -45,10 +45,10 @@ pub(crate) fn set(fly: &Fly, pipeline: &str) {
     }
 }
 
-/// By team and name.
+/// Times of last checks, by team and name.
 pub(crate) type LastChecked = BTreeMap<(String, String), Option<i64>>;
 
-/// When each resource was last checked.
+/// Returns the time at which each resource was last checked.
 pub(crate) fn last_checked(fly: &Fly) -> LastChecked {
     let mut all = BTreeMap::new();
     for team in TEAMS {

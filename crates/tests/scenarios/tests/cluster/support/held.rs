@@ -8,7 +8,7 @@ use super::{Namespace, WORKER};
 pub(crate) struct HeldType(String);
 
 impl HeldType {
-    /// Its scripts count as `check`, `in` and `out`.
+    /// Loads a type whose scripts count as `check`, `in` and `out`.
     pub(crate) fn load(namespace: &Namespace, counter: &Counter) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let script = |name: &str, rest: &str| {

@@ -44,7 +44,7 @@ impl HeldBuild {
         self.counter.wait("end", 2);
     }
 
-    /// It printed what it prints undisturbed, and nothing ran twice.
+    /// Checks that the build printed what it prints undisturbed, and that nothing ran twice.
     pub(crate) fn was_not_disturbed(&self, fly: &Fly) {
         assert_eq!(printed(&fly.watch(self.id).succeeded()), self.undisturbed);
         let counts = ["middle", "end"].map(|name| self.counter.count(name));

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 /// Namespace of the installation.
 pub(crate) const HOME: &str = "airside-images";
 pub(crate) const DEPLOYMENT: &str = "deployment/airside-images-admission";
-/// Its pods.
+/// Label of the admission webhook's pods.
 pub(crate) const OURS: &str = "app.kubernetes.io/name=airside-images-admission";
 const IMAGE: &str = "airside.local/airside:dev";
 /// Image of the pods of these tests; it is on every node.

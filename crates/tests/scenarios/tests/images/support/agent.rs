@@ -85,7 +85,7 @@ impl Stage {
         &self.namespace
     }
 
-    /// In the test's own namespace.
+    /// Applies an object in the test's own namespace.
     pub(crate) fn apply_own(&self, name: &str, text: &str) {
         let file = self.home.path().join(name);
         std::fs::write(&file, text).unwrap();
@@ -199,7 +199,7 @@ impl Stage {
         told.f_blocks * told.f_frsize < 2_000_000_000
     }
 
-    /// In percent.
+    /// Returns the disk usage in percent.
     pub(crate) fn disk_used(&self) -> u64 {
         let told = rustix::fs::statvfs(self.image_root()).unwrap();
         (told.f_blocks - told.f_bfree) * 100 / told.f_blocks

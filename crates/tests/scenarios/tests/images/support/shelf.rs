@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 /// An image as `ImageSet` tells of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Image {
-    /// With host and tag.
+    /// Name with host and tag.
     pub(crate) name: String,
     pub(crate) digest: String,
     pub(crate) id: String,
@@ -26,7 +26,7 @@ pub(crate) struct Image {
 
 #[derive(Default)]
 struct State {
-    /// By digest, with their kinds.
+    /// Contents with their kinds, by digest.
     things: BTreeMap<String, (String, Vec<u8>)>,
     fetched: BTreeMap<String, u32>,
     /// Layers, as they were fetched.
@@ -38,11 +38,11 @@ struct State {
     waiting: u32,
     /// Digests that are served with other content.
     swapped: BTreeMap<String, String>,
-    /// With which status a digest is refused.
+    /// Status with which a digest is refused.
     refused: BTreeMap<String, u16>,
 }
 
-/// Until the test ends: its thread goes with the process.
+/// A registry that serves until the test ends: its thread goes with the process.
 pub(crate) struct Shelf {
     address: SocketAddr,
     state: Arc<(Mutex<State>, Condvar)>,
@@ -67,7 +67,7 @@ fn layer(megabytes: usize) -> Vec<u8> {
 }
 
 impl Shelf {
-    /// On this address, which the nodes of a cluster reach.
+    /// Opens a registry on this address, which the nodes of a cluster reach.
     pub(crate) fn open(host: IpAddr) -> Self {
         let listener = TcpListener::bind((host, 0)).unwrap();
         let address = listener.local_addr().unwrap();
