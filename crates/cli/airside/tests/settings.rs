@@ -224,7 +224,7 @@ fn wrong_values_are_refused_in_words() {
         ),
         (
             vec!["--otlp-endpoint", "collector"],
-            "no address of a collector",
+            "not an address of a collector",
         ),
         (
             vec![

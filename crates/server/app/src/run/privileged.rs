@@ -18,8 +18,8 @@ const MAX_NAME_CHARS: usize = 80;
 
 #[derive(Args)]
 pub(crate) struct PrivilegeOptions {
-    /// Run privileged steps, which are root on this machine; without it, files with such steps are
-    /// refused, or a terminal is asked first
+    /// Run privileged steps, which are root on this machine; without it, a file with such steps is
+    /// refused unless the user at the terminal agrees
     #[arg(long)]
     allow_privileged: bool,
 }
