@@ -202,7 +202,7 @@ fn run_command() -> ExitCode {
             report(enter_user_namespace().and_then(|()| server::run(&options, &settings, Mode::Up)))
         }
         Command::Web(options) => report(server::run(&options, &settings, Mode::Web)),
-        Command::Run(options) => run::run(&options),
+        Command::Run(options) => run::run(*options),
         Command::Agent(options) => {
             report(agent::enter().and_then(|()| agent::run(&options, &variables)))
         }
