@@ -6,8 +6,9 @@
 FILE is an `airside` program with its airside-shim beside it; `--a` is the older one. Each measure is taken with the two
 in turn, in N pairs (default 30, or PAIRS), and its line has the ratio of the medians, b by a, with its 95 % interval
 (bootstrap over pairs). It is no step back if the interval begins at 1.00 or less and its middle is at most 1.03. A
-measure that looks like a step back is taken again, up to three times as many pairs more, and all pairs count: few
-pairs on a busy machine cannot tell one from chance. Exits with 1 if one is left, and with 2 if it cannot measure.
+measure that looks like a step back is taken anew once, in N fresh pairs, and is judged on all 2N: the number of pairs is
+fixed beforehand, and a measure that fails is not repeated until it passes. Exits with 1 if a step back is left, and with
+2 if it cannot measure.
 
 `make bench-compare BASE=COMMIT` builds both programs first. Needs root. docs/performance.md says how to read it.
 """
@@ -29,7 +30,7 @@ from client import Server
 from common import cpu_of_process, cpu_of_steps
 from control import Connection, pipeline
 
-CLOCK, WARM_UP, ROUNDS, RESAMPLES = time.perf_counter, 2, 4, 2000
+CLOCK, WARM_UP, RESAMPLES = time.perf_counter, 2, 2000
 MOST_LOWER, MOST_MIDDLE = 1.00, 1.03
 JOBS, BATCH, PATIENCE = 500, 5, 30
 TRIVIAL = "trivial"
@@ -146,17 +147,26 @@ def take(sides, once, count, first):
         yield taken[0], taken[1]
 
 
+def judged(pairs, chance):
+    """The ratio with its interval, and whether it is a step back."""
+    middle, (lower, upper) = ratio(pairs), interval(pairs, chance)
+    return middle, lower, upper, is_step_back(middle, lower)
+
+
+def pairs_of(taken, count, chance):
+    """As many pairs as are asked for, or twice as many if those look like a step back. `taken` gives pairs: how many, and
+    the number of the first."""
+    pairs = list(taken(count, 0))
+    *_, back = judged(pairs, chance)
+    return pairs + list(taken(count, count)) if back else pairs
+
+
 def measure(sides, name, count, chance):
-    """Prints a line. True if it is a step back, also with more pairs."""
+    """Prints a line. True if it is a step back, by all pairs together."""
     what, once = MEASURES[name]
     list(take(sides, once, WARM_UP, 0))
-    pairs = []
-    for _ in range(ROUNDS):
-        pairs += take(sides, once, count, len(pairs))
-        middle, (lower, upper) = ratio(pairs), interval(pairs, chance)
-        back = is_step_back(middle, lower)
-        if not back:
-            break
+    pairs = pairs_of(lambda more, first: take(sides, once, more, first), count, chance)
+    middle, lower, upper, back = judged(pairs, chance)
     medians = [statistics.median(side) * 1000 for side in zip(*pairs)]
     verdict = "STEP BACK" if back else "no step back"
     print(f"  {what:<40}{medians[0]:9.1f}{medians[1]:9.1f} ms {middle:7.3f}  {lower:.3f}–{upper:.3f} {len(pairs):5}  {verdict}",

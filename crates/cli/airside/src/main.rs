@@ -154,6 +154,17 @@ enum Command {
     Version,
 }
 
+impl Command {
+    /// Returns true if a misspelt variable would be missed: the command does something on this
+    /// machine, and has no log to warn in.
+    fn tells_unknown_variables(&self) -> bool {
+        matches!(
+            self,
+            Self::Run(_) | Self::Validate(_) | Self::Worker(_) | Self::Clean(_) | Self::Doctor(_)
+        )
+    }
+}
+
 fn main() -> ExitCode {
     match run_part() {
         Some(code) => code,
@@ -185,18 +196,24 @@ fn run_command() -> ExitCode {
     let settings::Read {
         arguments,
         settings,
+        variables,
     } = match read {
         Ok(read) => read,
         Err(settings::Error::Usage(error)) => return report_usage(&error),
         Err(error) => return report(Err(error.into())),
     };
+    if arguments.command.tells_unknown_variables() {
+        variables.tell_unknown();
+    }
     match arguments.command {
         Command::Up(options) => {
             report(enter_user_namespace().and_then(|()| server::run(&options, &settings, Mode::Up)))
         }
         Command::Web(options) => report(server::run(&options, &settings, Mode::Web)),
-        Command::Run(options) => run::run(&options),
-        Command::Agent(options) => report(agent::enter().and_then(|()| agent::run(&options))),
+        Command::Run(options) => run::run(*options),
+        Command::Agent(options) => {
+            report(agent::enter().and_then(|()| agent::run(&options, &variables)))
+        }
         Command::Worker(options) => report(worker::run(&options)),
         Command::Validate(options) => validate::run(&options),
         Command::Schema(options) => report(schema::run(&options)),

@@ -58,8 +58,8 @@ pub fn missing_base_type(type_: &str) -> String {
     if type_ == DOCKER_IMAGE {
         return format!(
             "Airside reads resource type `{type_}` as `registry-image`, which can be checked and got. To put an image, \
-             build it in a task, as examples/source-to-image.yml does without privileges, and put the file to a \
-             `registry-image`; or bring Docker's type with this line in `resource_types`: {line}"
+             build it in a task and put the file to a `registry-image`: on Kubernetes without privileges, as \
+             examples/source-to-image.yml does, and on one machine in a privileged task, as examples/release.yml does; or bring Docker's type with this line in `resource_types`: {line}"
         );
     }
     format!(

@@ -58,8 +58,8 @@ pub use identifier::{EmptyIdentifier, Warning, validate_identifier};
 pub use inputs::{JobInput, JobOutput, inputs, outputs};
 pub use job::{BuildLogRetention, Job};
 pub use load::{
-    Loaded, LoadedTask, load, load_filled_task, load_node, load_node_with_advice, load_task,
-    load_task_node, parse,
+    Loaded, LoadedTask, RefusedPipeline, load, load_filled_task, load_node, load_node_with_advice,
+    load_task, load_task_node, parse,
 };
 pub use outline::{InputOutline, JobOutline, OutputOutline, ResourceOutline};
 pub use passed_pattern::PassedPattern;

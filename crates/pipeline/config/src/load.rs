@@ -13,6 +13,13 @@ pub struct Loaded {
     pub warnings: Vec<Warning>,
 }
 
+/// The problems of a pipeline that cannot be loaded, and what is odd about the rest of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefusedPipeline {
+    pub problems: Vec<Problem>,
+    pub warnings: Vec<Warning>,
+}
+
 /// A task file that makes sense, and what is odd about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedTask {
@@ -28,33 +35,48 @@ pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
 
 /// Validates a pipeline that has been read already; variables may have been filled in since.
 pub fn load_node(node: &Node) -> Result<Loaded, Vec<Problem>> {
-    load_with(node, None)
+    load_with(node, None).map_err(|refused| refused.problems)
 }
 
 /// Validates a pipeline like [`load_node`], and warns about what will not run where these resource
 /// types are native. Concourse does not warn so, which is why a server does not either.
-pub fn load_node_with_advice(node: &Node, native: &[&str]) -> Result<Loaded, Vec<Problem>> {
+pub fn load_node_with_advice(node: &Node, native: &[&str]) -> Result<Loaded, RefusedPipeline> {
     load_with(node, Some(native))
 }
 
-fn load_with(node: &Node, native: Option<&[&str]>) -> Result<Loaded, Vec<Problem>> {
+fn load_with(node: &Node, native: Option<&[&str]>) -> Result<Loaded, RefusedPipeline> {
     let mut reader = Reader::new(Section::Syntax);
     let read = Fields::open(&mut reader, node, "", &config::SHAPE).map(config::read);
     let Some(config) = read else {
-        return Err(reader.problems);
+        return Err(RefusedPipeline {
+            problems: reader.problems,
+            warnings: reader.warnings,
+        });
     };
     let checked = validate::validate(&config, &reader, native);
     let (mut problems, mut warnings) = (reader.problems, reader.warnings);
-    problems.extend(checked.problems);
+    // Where a part could not be read, what refers to it would be odd for no other reason.
     if problems.is_empty() {
         warnings.extend(checked.warnings);
+    }
+    problems.extend(checked.problems);
+    if problems.is_empty() {
         return Ok(Loaded {
             config,
             warnings: in_order(warnings, |warning| warning.span),
         });
     }
-    problems.extend(warnings.iter().filter_map(config::misspelt_problem));
-    Err(sorted(problems))
+    warnings.retain(|warning| match config::misspelt_problem(warning) {
+        Some(problem) => {
+            problems.push(problem);
+            false
+        }
+        None => true,
+    });
+    Err(RefusedPipeline {
+        problems: sorted(problems),
+        warnings,
+    })
 }
 
 /// Reads and validates a task file in YAML or JSON.

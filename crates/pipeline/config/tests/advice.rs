@@ -52,8 +52,9 @@ jobs:
         format!("3 missing_type: resource_types.cf: {}", line("cf")),
         format!("5 missing_type: resources.lock: {}", line("tracker")),
         "7 missing_type: resources.made: Airside reads resource type `docker-image` as `registry-image`, which can be \
-         checked and got. To put an image, build it in a task, as examples/source-to-image.yml does without privileges, and \
-         put the file to a `registry-image`; or bring Docker's type with this line in `resource_types`: {name: docker-image, \
+         checked and got. To put an image, build it in a task and put the file to a `registry-image`: on Kubernetes without \
+         privileges, as examples/source-to-image.yml does, and on one machine in a privileged task, as examples/release.yml \
+         does; or bring Docker's type with this line in `resource_types`: {name: docker-image, \
          type: registry-image, source: {repository: concourse/docker-image-resource}, privileged: true}"
             .to_owned(),
         format!(

@@ -4,8 +4,8 @@
 //! meanwhile are reported as gone. A pod that this process never saw is not reported at all: ask
 //! `list`.
 
+mod late;
 mod room;
-mod unscheduled;
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -29,9 +29,9 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use crate::{observed::observed, room::PodShare};
+use late::LatePods;
 use room::Room;
 pub(crate) use room::{Full, Reserved};
-use unscheduled::Unscheduled;
 
 /// Number of changes by which an observer may be late before it starts again from the current
 /// states.
@@ -43,7 +43,7 @@ pub(crate) struct Watched {
     /// The share of each pod. Locked after the states, if both are.
     held: Mutex<HashMap<Handle, PodShare>>,
     room: Room,
-    unscheduled: Unscheduled,
+    late: LatePods,
     changes: broadcast::Sender<Observation>,
 }
 
@@ -54,7 +54,7 @@ impl Watched {
             states: Mutex::default(),
             held: Mutex::default(),
             room: Room::default(),
-            unscheduled: Unscheduled::default(),
+            late: LatePods::default(),
             changes,
         })
     }
@@ -64,12 +64,12 @@ impl Watched {
         let config = watcher::Config::default().labels(&selector);
         let mut events = pin!(watcher(pods, config).default_backoff());
         let (mut listed, mut away) = (HashSet::new(), false);
-        let mut ticks = tokio::time::interval(unscheduled::LOOK);
+        let mut ticks = tokio::time::interval(late::LOOK);
         loop {
             let next = tokio::select! {
                 next = events.try_next() => next,
                 _ = ticks.tick() => {
-                    self.publish_unscheduled(Instant::now());
+                    self.publish_late(Instant::now());
                     continue;
                 }
             };
@@ -109,11 +109,10 @@ impl Watched {
 
     fn apply(&self, pod: &Pod) {
         let Some(handle) = handle(pod) else { return };
-        let observed = observed(pod);
+        let observed = self.late.note(&handle, pod, observed(pod), Instant::now());
         let mut states = self.states.lock();
         self.held.lock().insert(handle.clone(), PodShare::of(pod));
         self.room.seen(&handle);
-        self.unscheduled.note(&handle, pod, Instant::now());
         if states.get(&handle) != Some(&observed) {
             states.insert(handle.clone(), observed.clone());
             self.publish(Observation { handle, observed });
@@ -126,6 +125,7 @@ impl Watched {
         self.apply(pod);
         let mut states = self.states.lock();
         self.held.lock().remove(&handle);
+        self.late.retain(|known| *known != handle);
         if let Some(before) = states.remove(&handle) {
             self.publish_removed(handle, before);
         }
@@ -136,23 +136,19 @@ impl Watched {
         let mut states = self.states.lock();
         self.room.counted();
         self.held.lock().retain(|handle, _| listed.contains(handle));
+        self.late.retain(|handle| listed.contains(handle));
         for (handle, before) in states.extract_if(|handle, _| !listed.contains(handle)) {
             self.publish_removed(handle, before);
         }
     }
 
-    /// Says of pods that no scheduler has looked at that they wait for one.
-    fn publish_unscheduled(&self, now: Instant) {
+    /// Publishes the words of pods that have waited for too long in silence.
+    fn publish_late(&self, now: Instant) {
         let mut states = self.states.lock();
-        for handle in self.unscheduled.overdue(now) {
-            let silent = |observed: &Observed| matches!(observed, Observed::Pending { reason, .. } if reason.is_empty());
-            if !states.get(&handle).is_some_and(silent) {
+        for (handle, observed) in self.late.overdue(now) {
+            if states.get(&handle) != Some(&Observed::pending()) {
                 continue;
             }
-            let observed = Observed::Pending {
-                reason: unscheduled::words(),
-                cause: Cause::Other,
-            };
             states.insert(handle.clone(), observed.clone());
             self.publish(Observation { handle, observed });
         }

@@ -47,6 +47,16 @@ pub enum Error {
         path.display()
     )]
     OnOverlay { path: PathBuf },
+    #[error(
+        "the kernel makes no overlay of folders in {}, and every step has its root from one: load overlayfs with \
+         `modprobe overlay`, or boot a kernel that has it. Steps can also go to a Kubernetes target",
+        path.display()
+    )]
+    NoOverlay {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("the container could not be made: {message}")]
     Helper { message: String },
     #[error("the container {handle} does not end after it was killed")]

@@ -1,5 +1,5 @@
 //! The means of this machine that local steps use, for `airside doctor`. The probes are those of a
-//! starting runtime; nothing is changed.
+//! starting runtime; nothing that they make stays.
 
 use std::{
     ffi::OsString,
@@ -10,7 +10,7 @@ use std::{
 
 use airside_model::chain;
 
-use crate::{IdRange, Obstacle, Rootless, cgroup, isolation, network, obstacle};
+use crate::{IdRange, Obstacle, Rootless, cgroup, isolation, network, obstacle, overlay_probe};
 
 /// One means of the machine, and its state here.
 #[derive(Debug)]
@@ -47,7 +47,11 @@ pub fn examine(folder: &Path, helper: &[OsString], ids: IdRange) -> Vec<Means> {
             "limits of memory, CPU and processes",
             groups(),
         ),
-        means("overlayfs", "a private root for each step", overlayfs()),
+        means(
+            "overlayfs",
+            "a private root for each step",
+            overlayfs(is_root, folder),
+        ),
         means("data folder", "containers and volumes", data_folder(folder)),
         means(
             "idmapped mounts",
@@ -92,8 +96,16 @@ fn groups() -> MeansState {
     MeansState::Present(note.to_owned())
 }
 
-/// A kernel may load the module when it is first needed, so that its absence proves nothing.
-fn overlayfs() -> MeansState {
+/// Tries an overlay. An ordinary user may not: a kernel may load the module when it is first needed,
+/// so that its absence from the kernel's list proves nothing.
+fn overlayfs(is_root: bool, folder: &Path) -> MeansState {
+    // A folder on which no container can stand is a means of its own.
+    if is_root && obstacle::check_folder(folder).is_ok() {
+        return match overlay_probe::check(folder) {
+            Ok(()) => MeansState::Present("tried: the kernel makes overlays".to_owned()),
+            Err(error) => MeansState::Missing(chain(&error)),
+        };
+    }
     let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if knows_overlayfs(&known) {
         return MeansState::Present("known to the kernel".to_owned());

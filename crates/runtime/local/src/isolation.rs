@@ -77,8 +77,13 @@ impl Isolation {
         if rootless::is_inside() {
             info!(
                 worker = %options.worker,
-                "local steps are held in this user's own namespace; root in a step is this user, and the network is the \
-                 machine's, with all that listens on it"
+                "local steps are held in this user's own namespace: root in a step is this user"
+            );
+            // A warning, as for root's steps: all that listens on loopback can be reached.
+            warn!(
+                worker = %options.worker,
+                reason = "networks for steps need root; a hermetic step has none",
+                "local steps share the machine's network, with all that listens on it"
             );
             return Self::none(wanted.processes);
         }

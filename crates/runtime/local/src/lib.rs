@@ -32,6 +32,7 @@ mod network;
 mod network_files;
 mod obstacle;
 mod oci;
+mod overlay_probe;
 mod plan;
 mod prepare;
 mod presence;

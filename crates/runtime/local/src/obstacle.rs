@@ -5,12 +5,20 @@ use std::path::Path;
 use airside_model::chain;
 use airside_runtime::{Condition, Lack, Shape};
 
-use crate::{Error, rootless::Rootless};
+use crate::{Error, overlay_probe, rootless::Rootless};
 
 /// The kernel's number for overlayfs.
 const OVERLAYFS: i128 = 0x794c_7630;
 
-/// Checks that steps can run: with the rights of this process, and on the file system under `root`.
+/// Checks that steps can run: with the rights of this process, on the file system under `root`, and
+/// with overlays of this kernel.
+pub(crate) fn check_machine(root: &Path) -> Result<(), Error> {
+    check(root)?;
+    overlay_probe::check(root)
+}
+
+/// Checks what may have changed since the start: the rights of this process, and the file system
+/// under `root`. Cheap enough for every step.
 pub(crate) fn check(root: &Path) -> Result<(), Error> {
     Rootless::prepare().map_err(Error::NotRoot)?;
     check_folder(root)

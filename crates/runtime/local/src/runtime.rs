@@ -68,7 +68,7 @@ impl LocalRuntime {
         let (isolation, presence, condition) = blocking(move || {
             let presence = Presence::enter(&asked);
             leavings::sweep(asked.temporary.as_deref());
-            let checked = obstacle::check(&asked.root);
+            let checked = obstacle::check_machine(&asked.root);
             if let Err(error) = &checked {
                 warn!(
                     worker = %asked.worker, error = %chain(&error),

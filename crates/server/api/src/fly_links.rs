@@ -2,7 +2,8 @@
 //! `fly` commands that show the same thing.
 //!
 //! A page repeats its own address and knows nothing else, so that strangers learn nothing from it:
-//! it is the same page whether the object exists or not.
+//! it is the same page whether the object exists or not. The page of the server says one thing
+//! more, which its health says to strangers too: that no worker runs.
 
 mod command;
 
@@ -15,7 +16,7 @@ use axum::{
 };
 use http::{HeaderMap, Method, StatusCode, Uri, header::ACCEPT};
 
-use crate::{ApiState, error::ApiError, pages};
+use crate::{ApiState, error::ApiError, pages, routes::server::running_and_away};
 use command::{Command, shell_word};
 
 pub(crate) fn router() -> Router<ApiState> {
@@ -39,14 +40,28 @@ type Pairs = Vec<(String, String)>;
 async fn home(State(state): State<ApiState>, Query(pairs): Query<Pairs>) -> Response {
     let login = Command::new("login").option("-c", &state.external_url);
     let lists = [Command::new("pipelines"), Command::new("builds")];
-    let commands: Vec<String> = std::iter::once(login).chain(lists).map(shown).collect();
+    let mut commands: Vec<String> = std::iter::once(login).chain(lists).map(shown).collect();
+    let notice = cannot_run(&state).await;
+    if notice.is_some() {
+        commands.push(shown(Command::new("workers -d")));
+    }
     // A login appends this parameter to the address at which it ends.
     let title = if pairs.iter().any(|(key, _)| key == "csrf_token") {
         "You are logged in"
     } else {
         "This is an Airside server"
     };
-    pages::fly_commands(title, &commands)
+    pages::fly_commands(title, notice, &commands)
+}
+
+/// Returns what to tell visitors if no step can run: builds would wait, or err, one after the other.
+/// A database that is away has its own answers elsewhere.
+async fn cannot_run(state: &ApiState) -> Option<&'static str> {
+    let workers = state.store.workers().await.ok()?;
+    let (running, _) = running_and_away(state, &workers);
+    running.is_empty().then_some(
+        "No worker is running, so no step can run. The last of these commands says why of each worker.",
+    )
 }
 
 async fn build(Path(build): Path<String>) -> Response {
@@ -54,7 +69,7 @@ async fn build(Path(build): Path<String>) -> Response {
         return not_found_page();
     };
     let watch = Command::new("watch").option("-b", &id.to_string());
-    pages::fly_commands(&format!("Build {id}"), &[shown(watch)])
+    pages::fly_commands(&format!("Build {id}"), None, &[shown(watch)])
 }
 
 async fn pipeline(Path((team, name)): Path<(String, String)>, query: Query<Pairs>) -> Response {
@@ -63,7 +78,7 @@ async fn pipeline(Path((team, name)): Path<(String, String)>, query: Query<Pairs
     };
     let commands = ["jobs", "builds", "get-pipeline", "unpause-pipeline"]
         .map(|command| shown(pipeline.command(command).option("-p", &pipeline.reference)));
-    pages::fly_commands(&format!("Pipeline {name}"), &commands)
+    pages::fly_commands(&format!("Pipeline {name}"), None, &commands)
 }
 
 async fn job(
@@ -76,7 +91,7 @@ async fn job(
     };
     let commands = ["builds", "watch", "trigger-job"]
         .map(|command| shown(pipeline.command(command).option("-j", &path)));
-    pages::fly_commands(&format!("Job {job}"), &commands)
+    pages::fly_commands(&format!("Job {job}"), None, &commands)
 }
 
 async fn job_build(
@@ -92,7 +107,11 @@ async fn job_build(
     }
     let watch = pipeline.command("watch");
     let watch = watch.option("-j", &path).option("-b", &build);
-    pages::fly_commands(&format!("Build {build} of job {job}"), &[shown(watch)])
+    pages::fly_commands(
+        &format!("Build {build} of job {job}"),
+        None,
+        &[shown(watch)],
+    )
 }
 
 async fn resource(
@@ -105,7 +124,7 @@ async fn resource(
     };
     let commands = ["resource-versions", "check-resource"]
         .map(|command| shown(pipeline.command(command).option("-r", &path)));
-    pages::fly_commands(&format!("Resource {resource}"), &commands)
+    pages::fly_commands(&format!("Resource {resource}"), None, &commands)
 }
 
 fn shown(command: Command) -> String {

@@ -167,11 +167,16 @@ pub(crate) fn failed(title: &str, why: &str, to: &str) -> Response {
     page(title, &content, None)
 }
 
-/// Says that a web interface is missing, and which commands of `fly` to use.
-pub(crate) fn fly_commands(title: &str, commands: &[String]) -> Response {
-    let mut content = "<p>There is no web interface yet. These commands show the same, with \
-        <b>TARGET</b> as the name that <b>fly login</b> gave this server:</p>"
-        .to_owned();
+/// Says that a web interface is missing, and which commands of `fly` to use. `notice` is for what a
+/// visitor should know first.
+pub(crate) fn fly_commands(title: &str, notice: Option<&str>, commands: &[String]) -> Response {
+    let notice =
+        notice.map(|words| format!("<p class=\"wrong\" role=\"alert\">{}</p>", escape(words)));
+    let mut content = notice.unwrap_or_default();
+    content.push_str(
+        "<p>There is no web interface yet. These commands show the same, with \
+        <b>TARGET</b> as the name that <b>fly login</b> gave this server:</p>",
+    );
     for command in commands {
         content.push_str(&format!("<code>{}</code>", escape(command)));
     }

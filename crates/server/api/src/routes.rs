@@ -18,7 +18,7 @@ mod jobs;
 mod one_off;
 mod pipelines;
 mod resources;
-mod server;
+pub(crate) mod server;
 mod teams;
 mod versions;
 mod volumes;

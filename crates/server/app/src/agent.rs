@@ -8,7 +8,8 @@ use std::{
     time::Duration,
 };
 
-use airside_model::WorkerName;
+use airside_model::{InstallationId, WorkerName};
+use airside_protocol::AgentToken;
 use airside_resource_types::Mirror;
 use airside_rootfs::Images;
 use airside_runtime_local::{Carriage, LocalOptions, LocalRuntime, Rootless};
@@ -23,6 +24,7 @@ use crate::{
     data::DataFolder,
     options::{IsolationArgs, Observing, duration, find_shim},
     server,
+    settings::SettingVariables,
     workers::{program, pullers},
 };
 
@@ -91,8 +93,9 @@ pub fn enter() -> Result<()> {
     }
 }
 
-pub fn run(options: &Options) -> Result<()> {
+pub fn run(options: &Options, variables: &SettingVariables) -> Result<()> {
     server::run_until_signal(&options.observing, async |shutdown| {
+        variables.warn_of_unknown();
         serve(options, shutdown).await
     })
 }
@@ -102,32 +105,20 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     warn_if_readable(&options.token);
     let state = DataFolder::open(&options.state)
         .context("--state must name a folder that only this agent uses")?;
-    state.belongs_to(&token.pin)?;
-    let installation = state.installation()?;
-    let hub_socket = state.join("hub").join("socket");
-    let root = state.join("runtime");
-    let local = LocalOptions {
-        root: root.clone(),
-        worker: WorkerName::new(&token.name),
-        installation: installation.clone(),
-        shim: find_shim(options.shim.as_deref())?,
-        helper: vec![program()?.into_os_string(), OsString::from("rt")],
-        volumes: Volumes::open(&state.join("volumes"))?,
-        images: Images::open(
-            &state.join("images"),
-            airside_rootfs::Options {
-                mirrors: options.registry_mirrors.iter().cloned().collect(),
-                ..airside_rootfs::Options::new(pullers()?)
-            },
-        )?,
-        hub_socket: hub_socket.clone(),
-        isolation: options.isolation.choices(),
-        carriage: Carriage::Streamed,
-        temporary: None,
+    let opened = match OpenAgent::open(options, &token, &state).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            state.discard_new();
+            return Err(error);
+        }
     };
-    let runtime = LocalRuntime::open(local).await?;
-    let (hub, state) = (&options.hub, options.state.display());
-    info!(worker = token.name, %hub, %state, "agent started");
+    let OpenAgent {
+        installation,
+        runtime,
+        root,
+    } = opened;
+    let (hub, folder) = (&options.hub, options.state.display());
+    info!(worker = token.name, %hub, state = %folder, "agent started");
     let agent = AgentOptions {
         hub: options.hub.clone(),
         token_file: options.token.clone(),
@@ -135,7 +126,7 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
         team: options.team.clone(),
         tags: options.tags.clone(),
         installation: installation.clone(),
-        hub_socket,
+        hub_socket: hub_socket(&state),
         keep_images: options.keep_unused_images,
     };
     let served = airside_runtime_remote::run(agent, Arc::new(runtime), shutdown).await;
@@ -149,10 +140,92 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     Ok(())
 }
 
+fn hub_socket(state: &DataFolder) -> PathBuf {
+    state.join("hub").join("socket")
+}
+
+/// An agent that can serve: whatever may fail at its start has not failed.
+struct OpenAgent {
+    installation: InstallationId,
+    runtime: LocalRuntime,
+    root: PathBuf,
+}
+
+impl OpenAgent {
+    async fn open(options: &Options, token: &AgentToken, state: &DataFolder) -> Result<Self> {
+        state.belongs_to(&token.pin)?;
+        let installation = state.installation()?;
+        let root = state.join("runtime");
+        let local = LocalOptions {
+            root: root.clone(),
+            worker: WorkerName::new(&token.name),
+            installation: installation.clone(),
+            shim: find_shim(options.shim.as_deref())?,
+            helper: vec![program()?.into_os_string(), OsString::from("rt")],
+            volumes: Volumes::open(&state.join("volumes"))?,
+            images: Images::open(
+                &state.join("images"),
+                airside_rootfs::Options {
+                    mirrors: options.registry_mirrors.iter().cloned().collect(),
+                    ..airside_rootfs::Options::new(pullers()?)
+                },
+            )?,
+            hub_socket: hub_socket(state),
+            isolation: options.isolation.choices(),
+            carriage: Carriage::Streamed,
+            temporary: None,
+        };
+        Ok(Self {
+            installation,
+            runtime: LocalRuntime::open(local).await?,
+            root,
+        })
+    }
+}
+
 fn warn_if_readable(token: &Path) {
     let mode = std::fs::metadata(token).map(|found| found.permissions().mode());
     if mode.is_ok_and(|mode| mode & 0o007 != 0) {
         let file = token.display();
         warn!(%file, "token is readable by other users of this machine; run `chmod 600` on it");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    #[command(no_binary_name = true)]
+    struct Typed {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[tokio::test]
+    async fn a_failed_start_leaves_no_new_state() {
+        let folder = tempfile::tempdir().unwrap();
+        let token = AgentToken {
+            name: "far".to_owned(),
+            pin: "0".repeat(64),
+            secret: "1".repeat(64),
+        };
+        let file = folder.path().join("token");
+        std::fs::write(&file, token.to_string()).unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let typed = Typed::parse_from([
+            "--hub=127.0.0.1:1".to_owned(),
+            format!("--token={}", path("token")),
+            format!("--state={}", path("new/state")),
+            format!("--shim={}", path("no-such-shim")),
+        ]);
+        let error = serve(&typed.options, CancellationToken::new()).await;
+        let words = format!("{:#}", error.unwrap_err());
+        assert!(words.contains("no-such-shim"), "{words}");
+        let left = std::fs::read_dir(folder.path()).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["token"]);
     }
 }

@@ -33,7 +33,7 @@ mod view;
 mod watch;
 mod world;
 
-use std::{collections::HashMap, path::PathBuf, process::ExitCode};
+use std::{collections::HashMap, path::PathBuf, process::ExitCode, sync::Arc};
 
 use airside_config::Config;
 use airside_model::BuildStatus;
@@ -175,8 +175,9 @@ impl From<End> for ExitCode {
     }
 }
 
-pub fn run(options: &Options) -> ExitCode {
-    let ready = match read(options) {
+pub fn run(options: Options) -> ExitCode {
+    let options = Arc::new(options);
+    let ready = match read(&options) {
         Ok(ready) => ready,
         Err(words) => {
             tell(&format!("airside: {}", words.trim_end()));
@@ -187,7 +188,7 @@ pub fn run(options: &Options) -> ExitCode {
         .and_then(|()| ServerOptions::of_args(["--log-level", &options.log_level]))
         .and_then(|options| logging::start(&options.observing))
         .and_then(|_| Results::open(&options.results));
-    let ran = started.and_then(|results| server::on_threads(run_all(options, ready, &results)));
+    let ran = started.and_then(|results| server::on_threads(run_all(&options, ready, &results)));
     match ran {
         Ok(end) => end.into(),
         Err(error) => {
@@ -205,7 +206,8 @@ struct Ready {
     cache: Option<Cache>,
 }
 
-/// Reads the pipeline, its jobs and secrets. Fails with everything that is wrong with them.
+/// Reads the pipeline, its jobs and secrets. Fails with everything that is wrong with them. Blocks,
+/// for as long as a person thinks about privileged steps.
 fn read(options: &Options) -> Result<Ready, String> {
     if options.only && options.jobs.is_empty() {
         return Err("--only needs --job, which chooses the jobs".to_owned());
@@ -241,7 +243,7 @@ fn read(options: &Options) -> Result<Ready, String> {
     })
 }
 
-async fn run_all(options: &Options, ready: Ready, results: &Results) -> Result<End> {
+async fn run_all(options: &Arc<Options>, ready: Ready, results: &Results) -> Result<End> {
     let stop = Stop::on_signals()?;
     if options.watch.is_wanted() {
         return watch::run(options, &stop, results).await;

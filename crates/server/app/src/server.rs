@@ -30,7 +30,7 @@ use crate::{
     data::DataFolder,
     logging::{self, Level},
     options::{Observing, ServerOptions},
-    settings::{self, Setting},
+    settings::{self, Setting, SettingVariables},
 };
 
 pub(crate) use assembly::Server;
@@ -48,7 +48,7 @@ pub fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> Result<
     }
     mode.check(options)?;
     let (log_level, traces) = logging::start(&options.observing)?;
-    settings::warn_of_unknown(settings);
+    SettingVariables::of_settings(settings).warn_of_unknown();
     let result = on_threads(serve(options, mode, log_level));
     if let Some(traces) = traces {
         traces.finish();

@@ -49,6 +49,8 @@ pub enum Error {
 pub struct Read<T> {
     pub arguments: T,
     pub settings: Vec<Setting>,
+    /// The variables of all commands that have any.
+    pub variables: SettingVariables,
 }
 
 /// A setting in effect.
@@ -176,9 +178,12 @@ pub fn read<T: FromArgMatches>(command: Command, args: Vec<OsString>) -> Result<
         _ => Vec::new(),
     };
     let arguments = T::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    let with_settings = SERVERS.into_iter().chain([run::COMMAND]);
+    let with_settings = with_settings.filter_map(|name| command.find_subcommand(name));
     Ok(Read {
         arguments,
         settings,
+        variables: SettingVariables::of_commands(with_settings),
     })
 }
 
@@ -235,4 +240,4 @@ fn origin(arg: &Arg, name: &str, source: Option<ValueSource>, file: Option<&Conf
 }
 
 pub(crate) use print::print;
-pub(crate) use variables::warn_of_unknown;
+pub use variables::SettingVariables;

@@ -22,6 +22,8 @@ use given::Values;
 pub(crate) use given::Variables;
 use serde_json::{Value, json};
 
+use crate::printing::{print, tell};
+
 /// Examples of `airside validate`.
 pub const EXAMPLES: &str = "\
 Examples:
@@ -77,12 +79,12 @@ pub fn run(options: &Options) -> ExitCode {
     let values = match options.variables.read() {
         Ok(values) => values,
         Err(reason) => {
-            crate::printing::tell(&format!("airside: {reason}"));
+            tell(&format!("airside: {reason}"));
             return ExitCode::FAILURE;
         }
     };
     if options.fix && options.files.iter().any(|file| is_standard_input(file)) {
-        eprintln!("airside: --fix cannot write to standard input; name the file instead of `-`");
+        tell("airside: --fix cannot write to standard input; name the file instead of `-`");
         return ExitCode::FAILURE;
     }
     let checks: Vec<Check> = options
@@ -114,7 +116,7 @@ pub fn run(options: &Options) -> ExitCode {
     } else {
         checks.iter().map(Check::text).collect()
     };
-    let printed = crate::printing::print(&shown);
+    let printed = print(&shown);
     if checks.iter().all(passes) && printed.is_ok() {
         ExitCode::SUCCESS
     } else {
@@ -135,7 +137,8 @@ struct Check {
 enum Outcome {
     Unreadable(String),
     Unwritable(String),
-    Problems(Vec<Problem>),
+    /// The warnings are those that do not need a pipeline or task that could be loaded.
+    Problems(Vec<Problem>, Vec<Warning>),
     Sound(Vec<Warning>),
 }
 
@@ -196,17 +199,21 @@ impl Check {
     fn text(&self) -> String {
         let changes = fix::show_changes(&self.changes, &self.file, self.only_shown);
         let outcome = match &self.outcome {
-            Outcome::Unreadable(reason) => format!("error: cannot read {}: {reason}\n", self.file),
-            Outcome::Unwritable(reason) => {
-                format!("error: cannot write {}: {reason}\n", self.file)
+            Outcome::Unreadable(reason) => {
+                format!("airside: cannot read {}: {reason}\n", self.file)
             }
-            Outcome::Problems(problems) => {
+            Outcome::Unwritable(reason) => {
+                format!("airside: cannot write {}: {reason}\n", self.file)
+            }
+            Outcome::Problems(problems, warnings) => {
+                let warned = render_warnings(warnings, &self.text, &self.file);
                 let shown = render_all(problems, &self.text, &self.file);
-                let count = match problems.len() {
-                    1 => "1 problem".to_owned(),
-                    many => format!("{many} problems"),
-                };
-                format!("{shown}{}: {count}\n", self.file)
+                let counts = [
+                    counted(problems.len(), "problem"),
+                    counted(warnings.len(), "warning"),
+                ];
+                let counts: Vec<String> = counts.into_iter().flatten().collect();
+                format!("{warned}{shown}{}: {}\n", self.file, counts.join(", "))
             }
             Outcome::Sound(warnings) => {
                 let shown = render_warnings(warnings, &self.text, &self.file);
@@ -221,9 +228,10 @@ impl Check {
             Outcome::Unreadable(reason) | Outcome::Unwritable(reason) => {
                 (vec![json!({"message": reason})], Vec::new())
             }
-            Outcome::Problems(problems) => {
-                (problems.iter().map(problem_json).collect(), Vec::new())
-            }
+            Outcome::Problems(problems, warnings) => (
+                problems.iter().map(problem_json).collect(),
+                warnings.iter().map(warning_json).collect(),
+            ),
             Outcome::Sound(warnings) => (Vec::new(), warnings.iter().map(warning_json).collect()),
         };
         json!({
@@ -282,15 +290,19 @@ fn filled(text: &str, values: &Values) -> Result<Node, Vec<Problem>> {
 }
 
 fn judge(text: &str, task: bool, values: &Values) -> Outcome {
-    let node = filled(text, values);
-    let loaded = if task {
-        node.and_then(|node| task_warnings(text, &node))
-    } else {
-        node.and_then(|node| pipeline_warnings(text, node))
-    };
-    match loaded {
-        Ok(warnings) => Outcome::Sound(warnings),
-        Err(problems) => Outcome::Problems(problems),
+    match filled(text, values) {
+        Ok(node) if task => judge_task(text, &node),
+        Ok(node) => judge_pipeline(text, node),
+        Err(problems) => Outcome::Problems(problems, Vec::new()),
+    }
+}
+
+/// Returns a number of things, unless there are none.
+fn counted(count: usize, name: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {name}")),
+        many => Some(format!("{many} {name}s")),
     }
 }
 
@@ -299,28 +311,34 @@ fn platform_warning(config: &TaskConfig) -> Option<Warning> {
     Some(Warning::new("platform", message, None))
 }
 
-fn pipeline_warnings(text: &str, node: Node) -> Result<Vec<Warning>, Vec<Problem>> {
+/// Judges a pipeline. What is certain to be wrong and what may be are shown together, so that one
+/// look is enough for both.
+fn judge_pipeline(text: &str, node: Node) -> Outcome {
     let loaded = load_node_with_advice(&node, airside_resource_types::NATIVE);
+    let mut warnings = settings::pipeline_warnings(text, &node);
+    warnings.extend(trap_warnings(text, &node));
     match (loaded, without_duplicates(text, node)) {
-        (Ok(loaded), Ok(node)) => {
-            let mut warnings = loaded.warnings;
-            warnings.extend(settings::pipeline_warnings(text, &node));
-            warnings.extend(trap_warnings(text, &node));
-            Ok(in_order(warnings))
+        (Ok(loaded), Ok(_)) => {
+            warnings.extend(loaded.warnings);
+            Outcome::Sound(in_order(warnings))
         }
         (loaded, unique) => {
-            let problems = loaded.err().into_iter().chain(unique.err());
-            Err(problems.flatten().collect())
+            let (problems, found) = match loaded {
+                Ok(loaded) => (Vec::new(), loaded.warnings),
+                Err(refused) => (refused.problems, refused.warnings),
+            };
+            warnings.extend(found);
+            let problems = problems
+                .into_iter()
+                .chain(unique.err().into_iter().flatten());
+            Outcome::Problems(problems.collect(), in_order(warnings))
         }
     }
 }
 
-/// Warns of equal keys in a task file, of which Concourse silently takes the last.
-fn task_warnings(text: &str, node: &Node) -> Result<Vec<Warning>, Vec<Problem>> {
-    let loaded = load_task_node(node)?;
-    let mut warnings = loaded.warnings;
-    warnings.extend(platform_warning(&loaded.config));
-    warnings.extend(settings::task_warnings(text, node));
+/// Judges a task file. Warns of equal keys, of which Concourse silently takes the last.
+fn judge_task(text: &str, node: &Node) -> Outcome {
+    let mut warnings = settings::task_warnings(text, node);
     warnings.extend(trap_warnings(text, node));
     // The document has just been read.
     let twice = airside_yaml::duplicate_keys(text).unwrap_or_default();
@@ -328,7 +346,14 @@ fn task_warnings(text: &str, node: &Node) -> Result<Vec<Warning>, Vec<Problem>> 
         let message = format!("{}, and only the last one counts", twice_words(twice));
         Warning::new("duplicate_key", message, Some(twice.key.span))
     }));
-    Ok(in_order(warnings))
+    match load_task_node(node) {
+        Ok(loaded) => {
+            warnings.extend(loaded.warnings);
+            warnings.extend(platform_warning(&loaded.config));
+            Outcome::Sound(in_order(warnings))
+        }
+        Err(problems) => Outcome::Problems(problems, in_order(warnings)),
+    }
 }
 
 fn trap_warnings(text: &str, node: &Node) -> impl Iterator<Item = Warning> {

@@ -185,3 +185,24 @@ fn errors_without_causes_are_found() {
         assert!(bare_errors(&text).is_empty(), "{whole}");
     }
 }
+
+#[test]
+fn a_closed_standard_error_ends_no_program() {
+    let mut wrong = Vec::new();
+    for path in files("rs").unwrap() {
+        let place = shown(&path);
+        if crate_of(&place).is_none_or(|name| name.starts_with("tests/")) {
+            continue;
+        }
+        let text = read(&path).unwrap();
+        let lines = product(&text).lines().enumerate();
+        let panics = |line: &str| line.contains("eprintln!(") || line.contains("eprint!(");
+        let found = lines.filter(|(_, line)| panics(line));
+        wrong.extend(found.map(|(at, _)| format!("{place}:{}", at + 1)));
+    }
+    assert!(
+        wrong.is_empty(),
+        "these panic where standard error is closed; `airside_app::printing::tell` does not:\n  {}",
+        wrong.join("\n  ")
+    );
+}

@@ -38,7 +38,8 @@ fn heard(stream: &mut BoxStream<'static, Observation>) -> Vec<String> {
     let mut heard = Vec::new();
     while let Some(Some(Observation { handle, observed })) = stream.next().now_or_never() {
         heard.push(match observed {
-            Observed::Pending { .. } => format!("{handle} pending"),
+            Observed::Pending { reason, .. } if reason.is_empty() => format!("{handle} pending"),
+            Observed::Pending { reason, .. } => format!("{handle} pending: {reason}"),
             Observed::Doomed { reason, .. } => format!("{handle} doomed {reason}"),
             Observed::Started { .. } => format!("{handle} started"),
             Observed::Leaving { reason, .. } => format!("{handle} leaving: {reason}"),
@@ -219,13 +220,49 @@ async fn a_pod_that_no_scheduler_looks_at_is_no_silence() {
         ],
     );
     heard(&mut stream);
-    watched.publish_unscheduled(Instant::now());
+    watched.publish_late(Instant::now());
     assert!(heard(&mut stream).is_empty(), "it is early");
     tokio::time::advance(std::time::Duration::from_secs(11)).await;
-    watched.publish_unscheduled(Instant::now());
+    take(&watched, [Event::Apply(running("b"))]);
+    watched.publish_late(Instant::now());
     assert_eq!(
         heard(&mut stream),
-        ["a pending"],
-        "b has a node, and its image comes"
+        [
+            "a pending: no node takes the pod yet: no scheduler has looked at the pod for 10 s",
+            "b started"
+        ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_container_that_is_created_for_long_is_no_silence() {
+    let second = std::time::Duration::from_secs(1);
+    let watched = Watched::new();
+    let mut stream = watched.observe();
+    take(&watched, [Event::Apply(waiting("a"))]);
+    assert_eq!(heard(&mut stream), ["a pending"]);
+    tokio::time::advance(4 * second).await;
+    take(&watched, [Event::Apply(waiting("a"))]);
+    watched.publish_late(Instant::now());
+    assert!(heard(&mut stream).is_empty(), "most are ready by then");
+    tokio::time::advance(2 * second).await;
+    watched.publish_late(Instant::now());
+    let words = "a pending: the container is being created on node node1";
+    assert_eq!(heard(&mut stream), [words]);
+    // The pod changes and is still being created: there is nothing new.
+    take(&watched, [Event::Apply(waiting("a"))]);
+    watched.publish_late(Instant::now());
+    assert!(heard(&mut stream).is_empty());
+    assert_eq!(heard(&mut watched.observe()), [words]);
+    take(
+        &watched,
+        [Event::Apply(running("a")), Event::Delete(running("a"))],
+    );
+    assert_eq!(
+        heard(&mut stream),
+        ["a gone: the pod was deleted", "a started"]
+    );
+    watched
+        .late
+        .retain(|_| panic!("a pod that is gone is known"));
 }

@@ -147,11 +147,7 @@ pub(super) async fn health(State(state): State<ApiState>, scope: RequestScope) -
         });
         return (StatusCode::SERVICE_UNAVAILABLE, Json(shown)).into_response();
     };
-    let is_running = |worker: &&Worker| {
-        let condition = state.workers.condition(&worker.name);
-        present::worker::state(worker, &condition) == WorkerState::Running
-    };
-    let (running, away): (Vec<&Worker>, Vec<&Worker>) = workers.iter().partition(is_running);
+    let (running, away) = running_and_away(&state, &workers);
     let running = running.len();
     let of_workers = if running == 0 || !away.is_empty() {
         "degraded"
@@ -192,6 +188,18 @@ pub(super) async fn health(State(state): State<ApiState>, scope: RequestScope) -
             (StatusCode::INSUFFICIENT_STORAGE, Json(shown)).into_response()
         }
     }
+}
+
+/// Parts the workers that take steps from those that do not.
+pub(crate) fn running_and_away<'a>(
+    state: &ApiState,
+    workers: &'a [Worker],
+) -> (Vec<&'a Worker>, Vec<&'a Worker>) {
+    let is_running = |worker: &&Worker| {
+        let condition = state.workers.condition(&worker.name);
+        present::worker::state(worker, &condition) == WorkerState::Running
+    };
+    workers.iter().partition(is_running)
 }
 
 /// True if there is room for what the server writes; the words are for people.

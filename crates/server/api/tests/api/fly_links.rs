@@ -1,5 +1,7 @@
 //! Pages at the addresses that fly prints, and at those that nothing has.
 
+use airside_model::WorkerName;
+use airside_store::WorkerKind;
 use axum::body::Body;
 use http::{Request, StatusCode};
 
@@ -71,6 +73,29 @@ async fn links_of_fly_name_the_commands_that_show_the_same() {
             "{path}"
         );
     }
+}
+
+#[tokio::test]
+async fn the_page_of_the_server_says_when_no_step_can_run() {
+    let server = Server::start().await;
+    let words = "No worker is running, so no step can run";
+    let why = "fly -t TARGET workers -d";
+    let stuck = browse(&server, "GET", "/").await;
+    assert!(stuck.text.contains(words), "{}", stuck.text);
+    assert_eq!(commands(&stuck).last(), Some(&why));
+    let build = browse(&server, "GET", "/builds/1").await;
+    assert!(
+        !build.text.contains(words),
+        "a link knows its address alone"
+    );
+    let name = WorkerName::new("w");
+    let registered = server
+        .store
+        .register_worker(&name, None, &[], WorkerKind::Local);
+    registered.await.unwrap();
+    let fine = browse(&server, "GET", "/").await;
+    assert!(!fine.text.contains(words), "{}", fine.text);
+    assert!(!commands(&fine).contains(&why));
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use sha2::{Digest as _, Sha256};
 
-use crate::workers;
+use crate::{printing::tell, workers};
 pub use clean::{CacheFolder, remove};
 use tasks::TaskCaches;
 
@@ -70,7 +70,9 @@ impl CacheOptions {
             })),
             (Err(words), Some(_)) => Err(words),
             (Err(words), None) => {
-                eprintln!("airside: nothing is kept between runs: {words}; see --cache-dir");
+                tell(&format!(
+                    "airside: nothing is kept between runs: {words}; see --cache-dir"
+                ));
                 Ok(None)
             }
         }
@@ -93,7 +95,9 @@ impl Cache {
         match usable.and_then(|()| self.open_parts(setup)) {
             Ok(open) => Ok(Some(open)),
             Err(error) if self.is_default => {
-                eprintln!("airside: nothing is kept between runs: {error:#}; see --cache-dir");
+                tell(&format!(
+                    "airside: nothing is kept between runs: {error:#}; see --cache-dir"
+                ));
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -181,12 +185,12 @@ impl OpenCache {
                 continue;
             };
             if let Err(error) = self.tasks.keep(pipeline, cache, &tree) {
-                eprintln!(
+                tell(&format!(
                     "airside: the cache {} of task {} is not kept: {}",
                     cache.path,
                     cache.step,
                     chain(&*error)
-                );
+                ));
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use airside_config::{Config, inputs, nearest, outputs};
+use airside_config::{
+    Config, Job, Leaf, ResourceType, inputs, missing_base_type, nearest, outputs,
+};
 use serde_json::{Map, Value, json};
 
 use super::order::Order;
@@ -32,31 +34,55 @@ pub(crate) fn problems(config: &Config, order: &Order, folders: &[Folder]) -> Ve
         .iter()
         .filter_map(|folder| wrong(config, folder))
         .collect();
-    let chosen = config.jobs.iter().filter(|job| order.has(&job.name));
-    for job in chosen {
-        for input in inputs(job) {
-            let given = |folder: &Folder| folder.resource == input.resource;
-            if !folders.iter().any(given)
-                && let Some(type_) = missing_type(config, &input.resource)
-            {
-                problems.push(format!(
-                    "job `{}` gets `{1}`, whose type `{type_}` this version of Airside does not have; \
-                     give a folder as its content with --input {1}=DIR",
-                    job.name, input.resource
-                ));
-            }
-        }
-        for output in outputs(job) {
-            if let Some(type_) = missing_type(config, &output.resource) {
-                problems.push(format!(
-                    "job `{}` puts `{}`, whose type `{type_}` this version of Airside does not have; \
-                     choose other jobs with --job",
-                    job.name, output.resource
-                ));
-            }
-        }
+    for job in config.jobs.iter().filter(|job| order.has(&job.name)) {
+        problems.extend(missing_types(config, job, folders));
     }
     problems.dedup();
+    problems
+}
+
+/// Names what a job gets, puts and takes its images from by a type that is not there, each with the
+/// line that brings the type.
+fn missing_types(config: &Config, job: &Job, folders: &[Folder]) -> Vec<String> {
+    let (job_name, mut problems) = (&job.name, Vec::new());
+    let type_of = |resource: &str| Some(config.resource(resource)?.type_.as_str());
+    for input in inputs(job) {
+        let resource = &input.resource;
+        let is_given = folders.iter().any(|folder| folder.resource == *resource);
+        let missing = type_of(resource).and_then(|type_| missing_type(config, type_, Use::Get));
+        if let Some(type_) = missing.filter(|_| !is_given) {
+            problems.push(format!(
+                "job `{job_name}` gets `{resource}`: {}; or give a folder as its content with --input {resource}=DIR",
+                missing_base_type(type_)
+            ));
+        }
+    }
+    for output in outputs(job) {
+        let resource = &output.resource;
+        let missing = type_of(resource).and_then(|type_| missing_type(config, type_, Use::Put));
+        if let Some(type_) = missing {
+            problems.push(format!(
+                "job `{job_name}` puts `{resource}`: {}; or leave out all puts with --no-put",
+                missing_base_type(type_)
+            ));
+        }
+    }
+    job.visit_leaves(&mut |leaf| {
+        if let Leaf::Task(task) = leaf
+            && task.image.is_empty()
+            && let Some(image) = task
+                .config
+                .as_ref()
+                .and_then(|it| it.image_resource.as_ref())
+            && let Some(type_) = missing_type(config, &image.type_, Use::Image)
+        {
+            problems.push(format!(
+                "the image of task `{}` in job `{job_name}`: {}",
+                task.name,
+                missing_base_type(type_)
+            ));
+        }
+    });
     problems
 }
 
@@ -81,15 +107,46 @@ fn wrong(config: &Config, folder: &Folder) -> Option<String> {
     }
 }
 
-/// Returns the type of a resource if neither the pipeline nor Airside brings it.
-fn missing_type<'a>(config: &'a Config, resource: &str) -> Option<&'a str> {
-    let type_ = config.resource(resource)?.type_.as_str();
-    let known = config.resource_type(type_).is_some()
-        || airside_resource_types::is_native(type_)
-        || airside_config::registry_type(type_).is_some()
+/// The use that a job makes of a type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Get,
+    Put,
+    Image,
+}
+
+/// The images that a task may name without a resource type of that name.
+const IMAGES: [&str; 2] = ["host", "oci-layout"];
+
+/// Returns the type that is missing for this use: the type itself, or one that its image is fetched
+/// by.
+fn missing_type<'a>(config: &'a Config, type_: &'a str, use_: Use) -> Option<&'a str> {
+    let made = resource_types(config, type_);
+    let (base, use_) = match made.last() {
+        Some(last) => (last.type_.as_str(), Use::Get),
+        None => (type_, use_),
+    };
+    let is_there = airside_resource_types::is_native(base)
+        || (use_ != Use::Put && airside_config::registry_type(base).is_some())
+        || (use_ == Use::Image && IMAGES.contains(&base))
         // Whatever the variable comes to.
-        || type_.contains("((");
-    (!known).then_some(type_)
+        || base.contains("((")
+        // Types that go round in a circle come to nothing else.
+        || made.iter().any(|made| made.name == base && made.type_ != base);
+    (!is_there).then_some(base)
+}
+
+/// Returns the type of this name that the pipeline makes, and those that its image is fetched by.
+pub(crate) fn resource_types<'a>(config: &'a Config, name: &str) -> Vec<&'a ResourceType> {
+    let mut types: Vec<&ResourceType> = Vec::new();
+    let mut next = config.resource_type(name);
+    while let Some(type_) = next
+        && types.iter().all(|known| known.name != type_.name)
+    {
+        types.push(type_);
+        next = config.resource_type(&type_.type_);
+    }
+    types
 }
 
 /// Makes the gets of some resources take an upload instead. `plan` is a plan's JSON; the get behind

@@ -1,9 +1,13 @@
 //! Privileged steps, which a file may ask for and only the user can allow.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+use std::{
+    collections::BTreeSet,
+    io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _},
+};
 
 use airside_config::{Config, Job, Leaf, ResourceType};
 use clap::Args;
+use parking_lot::Mutex;
 
 use super::{folders::Folder, order::Order};
 
@@ -22,11 +26,15 @@ pub(crate) struct PrivilegeOptions {
     /// refused unless the user at the terminal agrees
     #[arg(long)]
     allow_privileged: bool,
+
+    /// The steps that the user has allowed at the terminal: with --watch a file is read many times.
+    #[arg(skip)]
+    allowed: Mutex<BTreeSet<String>>,
 }
 
 impl PrivilegeOptions {
     /// Fails if the chosen jobs have privileged steps that neither the option nor the user at the
-    /// terminal allows.
+    /// terminal allows. Asks again only if a file asks for more than the user has allowed. Blocks.
     pub(crate) fn check(
         &self,
         config: &Config,
@@ -34,11 +42,21 @@ impl PrivilegeOptions {
         folders: &[Folder],
     ) -> Result<(), String> {
         let found = privileged(config, order, folders);
+        self.allow(&found, is_allowed_at_terminal)
+    }
+
+    fn allow(&self, found: &[String], is_allowed: impl FnOnce(&str) -> bool) -> Result<(), String> {
         if self.allow_privileged || found.is_empty() {
             return Ok(());
         }
-        let question = format!("this file asks for {}: {}", rights(), listed(&found));
-        if is_allowed_at_terminal(&question) {
+        // Held during the question: one terminal has one answer at a time.
+        let mut allowed = self.allowed.lock();
+        if found.iter().all(|step| allowed.contains(step)) {
+            return Ok(());
+        }
+        let question = format!("this file asks for {}: {}", rights(), listed(found));
+        if is_allowed(&question) {
+            allowed.extend(found.iter().cloned());
             return Ok(());
         }
         Err(format!(
@@ -187,6 +205,28 @@ jobs:
             assert_eq!(found(job, &[]), [expected]);
         }
         assert_eq!(found("plain", &[]), [""; 0]);
+    }
+
+    #[test]
+    fn an_answer_is_kept_until_a_file_asks_for_more() {
+        let options = PrivilegeOptions {
+            allow_privileged: false,
+            allowed: Mutex::default(),
+        };
+        let steps = |names: &[&str]| {
+            names
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect::<Vec<_>>()
+        };
+        let never = |question: &str| -> bool { panic!("asked again: {question}") };
+        let denied = options.allow(&steps(&["a"]), |_| false).unwrap_err();
+        assert!(denied.contains("--allow-privileged"), "{denied}");
+        assert_eq!(options.allow(&steps(&["a", "b"]), |_| true), Ok(()));
+        assert_eq!(options.allow(&steps(&["b"]), never), Ok(()));
+        assert_eq!(options.allow(&[], never), Ok(()));
+        assert!(options.allow(&steps(&["a", "c"]), |_| false).is_err());
+        assert_eq!(options.allow(&steps(&["a", "b"]), never), Ok(()));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
     lines::Partial,
     names::{Names, Step},
     steps::{StepReport, StepStatus, Steps},
-    view::{View, took},
+    view::{FAILURE_MARK, SUCCESS_MARK, View, took},
 };
 
 /// Looks for the pull of a step of the build, by the id of its node, while there is one.
@@ -230,11 +230,10 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// Readable without colours.
 fn mark(status: StepStatus) -> &'static str {
     match status {
-        StepStatus::Succeeded => "✓",
-        _ => "✗",
+        StepStatus::Succeeded => SUCCESS_MARK,
+        _ => FAILURE_MARK,
     }
 }
 

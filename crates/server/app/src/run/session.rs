@@ -28,7 +28,7 @@ use super::{
     puts::{self, LeftOut},
     steps::StepReport,
     table::{JobEnd, JobReport},
-    view::{View, took},
+    view::{FAILURE_MARK, SUCCESS_MARK, View, took},
     world::World,
 };
 
@@ -160,7 +160,7 @@ impl<'a> Session<'a> {
             Err(error) => {
                 let words = format!("{error:#}");
                 self.view
-                    .print_lines(&name, [format!("✗ errored: {words}").as_str()]);
+                    .print_lines(&name, [format!("{FAILURE_MARK} errored: {words}").as_str()]);
                 return Ok(JobReport {
                     job: name,
                     end: JobEnd::Impossible(words),
@@ -178,9 +178,9 @@ impl<'a> Session<'a> {
         self.announce(&name, &left_out);
         let status = self.follow(build.id, &mut progress).await?;
         let mark = if status == BuildStatus::Succeeded {
-            "✓"
+            SUCCESS_MARK
         } else {
-            "✗"
+            FAILURE_MARK
         };
         let line = format!("{mark} {status} in {}", took(began.elapsed()));
         self.view.print_lines(&name, [line.as_str()]);

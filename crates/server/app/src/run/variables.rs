@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use airside_config::{Config, ResourceType, inputs, outputs};
+use airside_config::{Config, Job, Leaf, inputs, outputs};
 use airside_vars::Reference;
 use serde_json::{Map, Value};
 
-use super::{folders::Folder, order::Order};
+use super::{
+    folders::{Folder, resource_types},
+    order::Order,
+};
 
 /// The source of variables that a build sets itself: by `load_var` and `across`.
 const LOCAL: &str = ".";
@@ -40,11 +43,11 @@ pub(crate) fn problem(
 }
 
 /// Gives the variables that are left in the chosen jobs, in what they get and put, in the types of
-/// that, and in the var sources that they name.
+/// that and of the images of tasks, and in the var sources that they name.
 fn needed(config: &Config, order: &Order, folders: &[Folder]) -> BTreeSet<Reference> {
     let jobs = config.jobs.iter().filter(|job| order.has(&job.name));
     let (mut resources, mut values) = (BTreeSet::new(), Vec::new());
-    for job in jobs {
+    for job in jobs.clone() {
         let given = |name: &String| folders.iter().any(|folder| folder.resource == *name);
         let fetched = inputs(job).into_iter().map(|input| input.resource);
         resources.extend(fetched.filter(|name| !given(name)));
@@ -55,7 +58,9 @@ fn needed(config: &Config, order: &Order, folders: &[Folder]) -> BTreeSet<Refere
         .iter()
         .filter_map(|name| config.resource(name))
         .collect();
-    let types = used.iter().flat_map(|used| types(config, &used.type_));
+    let images = jobs.clone().flat_map(image_types);
+    let type_names = used.iter().map(|used| used.type_.clone()).chain(images);
+    let types = type_names.flat_map(|name| resource_types(config, &name));
     values.extend(types.flat_map(serde_json::to_value));
     values.extend(used.iter().flat_map(serde_json::to_value));
     let mut references: BTreeSet<Reference> = values.iter().flat_map(references_in).collect();
@@ -66,22 +71,24 @@ fn needed(config: &Config, order: &Order, folders: &[Folder]) -> BTreeSet<Refere
     references
 }
 
+/// Returns the types that the images of a job's tasks are fetched by. A task's file is not known yet.
+fn image_types(job: &Job) -> Vec<String> {
+    let mut types = Vec::new();
+    job.visit_leaves(&mut |leaf| {
+        if let Leaf::Task(task) = leaf {
+            let image = task
+                .config
+                .as_ref()
+                .and_then(|it| it.image_resource.as_ref());
+            types.extend(image.map(|image| image.type_.clone()));
+        }
+    });
+    types
+}
+
 fn references_in(value: &Value) -> impl Iterator<Item = Reference> {
     let names = airside_vars::names_in(value).into_iter();
     names.filter_map(|name| Reference::parse(&name).ok())
-}
-
-/// Returns the type of this name and those that its image is fetched by.
-fn types<'a>(config: &'a Config, name: &str) -> Vec<&'a ResourceType> {
-    let mut types: Vec<&ResourceType> = Vec::new();
-    let mut next = config.resource_type(name);
-    while let Some(type_) = next
-        && types.iter().all(|known| known.name != type_.name)
-    {
-        types.push(type_);
-        next = config.resource_type(&type_.type_);
-    }
-    types
 }
 
 #[cfg(test)]
@@ -137,7 +144,10 @@ jobs:
     #[test]
     fn only_what_nothing_else_gives_is_named() {
         let pipeline = "
-resource_types: [{name: own, type: registry-image, source: {repository: r, password: ((type_word))}}]
+resource_types:
+- {name: own, type: registry-image, source: {repository: r, password: ((type_word))}}
+- {name: below, type: registry-image, source: {repository: r, password: ((below_word))}}
+- {name: images, type: below, source: {token: ((image_word))}}
 resources: [{name: a, type: own, source: {}}]
 var_sources: [{name: v, type: vault, config: {url: https://vault.test, client_token: ((token))}}]
 jobs:
@@ -149,6 +159,10 @@ jobs:
     across: [{var: each, values: [1]}]
     params: {A: ((.:each)), B: ((.:loaded))}
     config: {platform: linux, run: {path: 'true'}}
+- name: image
+  plan:
+  - task: t
+    config: {platform: linux, image_resource: {type: images, source: {}}, run: {path: 'true'}}
 - name: rest
   plan:
   - get: a
@@ -163,6 +177,9 @@ jobs:
             problem(&config, &order, &[], &Map::new())
         };
         assert_eq!(words("locals"), None);
+        let image = words("image").unwrap();
+        let expected = "no value is known for ((below_word)), ((image_word)): ";
+        assert!(image.starts_with(expected), "{image}");
         let words = words("rest").unwrap();
         let expected = "no value is known for ((branch)), ((token)), ((type_word)), ((gone:z)): ";
         assert!(words.starts_with(expected), "{words}");

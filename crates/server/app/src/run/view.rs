@@ -19,6 +19,12 @@ use live::{Live, Running};
 /// The widest label that others are lined up with.
 const WIDEST: usize = 32;
 
+/// The mark of a success, in green. The view takes colours away where they are not wanted, and the
+/// sign alone says it too.
+pub(crate) const SUCCESS_MARK: &str = "\x1b[32m✓\x1b[0m";
+/// The mark of a failure, in red.
+pub(crate) const FAILURE_MARK: &str = "\x1b[31m✗\x1b[0m";
+
 /// Looks for the pull of a step's image, while there is one.
 pub(crate) type PullProbe = Box<dyn Fn() -> Option<PullStatus> + Send>;
 
@@ -53,23 +59,16 @@ impl View {
         let width = *self.width.lock();
         let mut text = String::new();
         for line in lines {
-            text.push_str(&format!("{label:width$} | {}\n", self.clean(line)));
+            let line = clean(line, self.colours);
+            text.push_str(&format!("{label:width$} | {line}\n"));
         }
         self.write(&text);
     }
 
     /// Shows lines that belong to no step.
     pub(crate) fn print_text(&self, text: &str) {
-        let lines = text.lines().map(|line| self.clean(line) + "\n");
+        let lines = text.lines().map(|line| clean(line, self.colours) + "\n");
         self.write(&lines.collect::<String>());
-    }
-
-    fn clean(&self, line: &str) -> String {
-        if self.colours {
-            shown(line)
-        } else {
-            without_colours(line)
-        }
     }
 
     fn write(&self, text: &str) {
@@ -139,6 +138,14 @@ impl View {
     }
 }
 
+fn clean(line: &str, colours: bool) -> String {
+    if colours {
+        shown(line)
+    } else {
+        without_colours(line)
+    }
+}
+
 /// Writes to standard output. An error is ignored: the builds go on without a reader.
 fn put(text: &str) {
     let mut out = std::io::stdout().lock();
@@ -159,6 +166,16 @@ pub(crate) fn took(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_are_coloured_where_colours_are_and_signs_elsewhere() {
+        for (mark, colour, sign) in [(SUCCESS_MARK, 32, "✓"), (FAILURE_MARK, 31, "✗")] {
+            let line = format!("{mark} task ended");
+            let coloured = format!("\x1b[{colour}m{sign}\x1b[0m task ended");
+            assert_eq!(clean(&line, true), coloured);
+            assert_eq!(clean(&line, false), format!("{sign} task ended"));
+        }
+    }
 
     #[test]
     fn times_are_short() {

@@ -9,6 +9,7 @@ use std::{
     io::Write as _,
     path::{Path, PathBuf},
     pin::pin,
+    sync::Arc,
     time::Duration,
 };
 
@@ -20,6 +21,7 @@ use clap::Args;
 use tokio::time::{Instant, timeout_at};
 
 use super::{End, Options, Results, checkout::Checkout, read, run_once, stop::Stop};
+use crate::printing::tell;
 
 /// Time without a change after which a run begins: an editor writes several files at once.
 const QUIET: Duration = Duration::from_millis(300);
@@ -50,7 +52,7 @@ impl WatchOptions {
 }
 
 /// Runs until the person stops it. Returns the end of the last run.
-pub(crate) async fn run(options: &Options, stop: &Stop, results: &Results) -> Result<End> {
+pub(crate) async fn run(options: &Arc<Options>, stop: &Stop, results: &Results) -> Result<End> {
     loop {
         // Before anything is read, so that no change is missed.
         let watch = SourceWatch::new(options).await?;
@@ -65,7 +67,7 @@ pub(crate) async fn run(options: &Options, stop: &Stop, results: &Results) -> Re
                 let changed = changed?;
                 if !stop.asked.is_cancelled() {
                     let shown = shown(&changed, options);
-                    eprintln!("airside: {shown} changed; aborting this run for another");
+                    tell(&format!("airside: {shown} changed; aborting this run for another"));
                 }
                 changes = Some(changed);
                 this_run.asked.cancel();
@@ -78,7 +80,7 @@ pub(crate) async fn run(options: &Options, stop: &Stop, results: &Results) -> Re
         let changes = match changes {
             Some(changes) => changes,
             None => {
-                eprintln!("airside: waiting for a change; Ctrl-C ends it");
+                tell("airside: waiting for a change; Ctrl-C ends it");
                 tokio::select! {
                     changed = changed => changed?,
                     () = stop.asked.cancelled() => return Ok(end),
@@ -90,18 +92,28 @@ pub(crate) async fn run(options: &Options, stop: &Stop, results: &Results) -> Re
 }
 
 /// Reads the files and runs what they say. Mistakes in them wait for their correction.
-async fn run_as_it_is(options: &Options, stop: &Stop, results: &Results) -> End {
-    let ready = match read(options) {
-        Ok(ready) => ready,
-        Err(words) => {
-            eprintln!("airside: {}", words.trim_end());
+async fn run_as_it_is(options: &Arc<Options>, stop: &Stop, results: &Results) -> End {
+    let asked = options.clone();
+    let reading = airside_tasks::blocking("files of a run", move || read(&asked));
+    let read = tokio::select! {
+        read = reading => read,
+        () = stop.asked.cancelled() => return End::Aborted,
+    };
+    let ready = match read {
+        Ok(Ok(ready)) => ready,
+        Err(panicked) => {
+            tell(&format!("airside: {panicked}"));
+            return End::Errored;
+        }
+        Ok(Err(words)) => {
+            tell(&format!("airside: {}", words.trim_end()));
             return End::Errored;
         }
     };
     match run_once(options, ready, stop, results).await {
         Ok(end) => end,
         Err(error) => {
-            eprintln!("airside: {error:#}");
+            tell(&format!("airside: {error:#}"));
             End::Errored
         }
     }

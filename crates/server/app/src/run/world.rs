@@ -22,6 +22,7 @@ use super::{
 use crate::{
     data::DataFolder,
     options::ServerOptions,
+    printing::tell,
     server::{Mode, Server},
 };
 
@@ -135,7 +136,7 @@ impl World {
             cache.shrink()
         });
         if let Err(error) = kept.await.map_err(anyhow::Error::from).flatten() {
-            eprintln!("airside: the cache is not in order: {error:#}");
+            tell(&format!("airside: the cache is not in order: {error:#}"));
         }
     }
 
@@ -153,7 +154,7 @@ impl World {
         let copied = airside_tasks::blocking("copy of an input", move || -> Result<()> {
             let (content, problems) = InputContent::read(&asked, &config, &options);
             for problem in problems {
-                eprintln!("airside: --input {}: {problem}", asked.resource);
+                tell(&format!("airside: --input {}: {problem}", asked.resource));
             }
             let receiving = volumes.receive(&volume)?;
             content.copy_to(receiving.dir())?;

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, Command};
 
 use super::{name, variable};
 
-const COMMAND: &str = "run";
+pub(super) const COMMAND: &str = "run";
 
 const NOTE: &str = "\
 Variables of the environment:

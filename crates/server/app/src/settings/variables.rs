@@ -1,11 +1,13 @@
 //! Variables that look like settings and are none: a misspelt one would be ignored in silence.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use airside_config::nearest;
+use clap::Command;
 use tracing::warn;
 
-use super::{NO_SETTINGS, Origin, Setting, variable};
+use super::{NO_SETTINGS, Origin, Setting, earlier_names, name, variable};
+use crate::printing::tell;
 
 const PREFIX: &str = "AIRSIDE_";
 
@@ -45,25 +47,65 @@ const OTHERS: [&str; 31] = [
     "AIRSIDE_TOKEN",
 ];
 
-/// Warns of variables that were probably meant as settings.
-pub(crate) fn warn_of_unknown(settings: &[Setting]) {
-    let set = std::env::vars_os().filter_map(|(name, value)| {
-        let value = value.to_string_lossy().into_owned();
-        Some((name.into_string().ok()?, value))
-    });
-    for UnknownVariable { name, near } in unknown(set, settings) {
-        match near {
-            Some(near) => warn!(
-                variable = name,
-                did_you_mean = near,
-                "variable ignored: no setting has this name"
-            ),
-            None => warn!(
-                variable = name,
-                "variable ignored: no setting has this name; `airside web --help` lists them"
-            ),
+/// The variables that set something.
+pub struct SettingVariables(BTreeSet<String>);
+
+impl SettingVariables {
+    /// Returns the variables of these settings.
+    pub(crate) fn of_settings(settings: &[Setting]) -> Self {
+        let mut known = Self::of_names(settings.iter().map(|setting| setting.name.as_str()));
+        // A variable of an earlier name is only known as the origin of its setting.
+        let in_use = settings.iter().filter_map(|setting| match &setting.origin {
+            Origin::Variable(variable) => Some(variable.clone()),
+            _ => None,
+        });
+        known.0.extend(in_use);
+        known
+    }
+
+    /// Returns the variables of all these commands: what sets something for one of them is no
+    /// mistake in the environment of another.
+    pub(super) fn of_commands<'a>(commands: impl Iterator<Item = &'a Command>) -> Self {
+        let arguments = commands.flat_map(Command::get_arguments);
+        Self::of_names(arguments.flat_map(|arg| name(arg).into_iter().chain(earlier_names(arg))))
+    }
+
+    fn of_names<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        Self(names.chain(NO_SETTINGS).map(variable).collect())
+    }
+
+    /// Logs a warning for each variable that was probably meant as a setting.
+    pub(crate) fn warn_of_unknown(&self) {
+        for UnknownVariable { name, near } in unknown(environment(), &self.0) {
+            match near {
+                Some(near) => warn!(
+                    variable = name,
+                    did_you_mean = near,
+                    "variable ignored: no setting has this name"
+                ),
+                None => warn!(
+                    variable = name,
+                    "variable ignored: no setting has this name; `airside web --help` lists them"
+                ),
+            }
         }
     }
+
+    /// Names the variables that were probably meant as settings on standard error, for commands
+    /// without a log.
+    pub fn tell_unknown(&self) {
+        for variable in unknown(environment(), &self.0) {
+            tell(&format!("airside: {variable}"));
+        }
+    }
+}
+
+/// Returns the variables of this process whose names are text.
+fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| {
+        let value = value.to_string_lossy().into_owned();
+        Some((name.into_string().ok()?, value))
+    })
 }
 
 /// A variable with our prefix that sets nothing.
@@ -74,23 +116,23 @@ struct UnknownVariable {
     near: Option<String>,
 }
 
+impl fmt::Display for UnknownVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A stranger's name may hold what moves a terminal's cursor.
+        let name = self.name.escape_debug();
+        write!(f, "variable {name} is ignored: no setting has this name; ")?;
+        match &self.near {
+            Some(near) => write!(f, "did you mean {near}?"),
+            None => write!(f, "`airside run --help` and `airside web --help` list them"),
+        }
+    }
+}
+
 /// Returns the variables that set nothing, in the order of their names.
 fn unknown(
     set: impl Iterator<Item = (String, String)>,
-    settings: &[Setting],
+    known: &BTreeSet<String>,
 ) -> Vec<UnknownVariable> {
-    // A variable of an earlier name is only known as the origin of its setting.
-    let in_use = settings.iter().filter_map(|setting| match &setting.origin {
-        Origin::Variable(variable) => Some(variable.clone()),
-        _ => None,
-    });
-    let known: BTreeSet<String> = settings
-        .iter()
-        .map(|setting| setting.name.as_str())
-        .chain(NO_SETTINGS)
-        .map(variable)
-        .chain(in_use)
-        .collect();
     let mut found: Vec<UnknownVariable> = set
         .filter(|(name, value)| {
             name.starts_with(PREFIX)
@@ -99,7 +141,7 @@ fn unknown(
                 && !is_of_service(name, value)
         })
         .map(|(name, _)| UnknownVariable {
-            near: similar(&name, &known),
+            near: similar(&name, known),
             name,
         })
         .collect();
@@ -152,7 +194,7 @@ mod tests {
         let set = names
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let found = unknown(set, &settings);
+        let found = unknown(set, &SettingVariables::of_settings(&settings).0);
         found.into_iter().map(|it| (it.name, it.near)).collect()
     }
 
@@ -173,6 +215,32 @@ mod tests {
             ),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn variables_of_other_commands_are_no_mistakes() {
+        let option = |name: &'static str| clap::Arg::new(name).long(name);
+        let commands = [
+            Command::new("run").arg(option("cache-dir")),
+            Command::new("web").arg(option("listen")),
+        ];
+        let known = SettingVariables::of_commands(commands.iter());
+        let set = [
+            "AIRSIDE_CACHE_DIR",
+            "AIRSIDE_LISTEN",
+            "AIRSIDE_CACHE_DRI",
+            "AIRSIDE_X\u{1b}",
+        ];
+        let set = set.map(|name| (name.to_owned(), "x".to_owned()));
+        let told = unknown(set.into_iter(), &known.0);
+        let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "variable AIRSIDE_CACHE_DRI is ignored: no setting has this name; did you mean AIRSIDE_CACHE_DIR?",
+                "variable AIRSIDE_X\\u{1b} is ignored: no setting has this name; `airside run --help` and `airside web --help` list them",
+            ]
+        );
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub(super) fn show_changes(changes: &[ChangedLine], file: &str, only_shown: bool
 
 fn problems(text: &str, task: bool, values: &Values) -> Vec<Problem> {
     match judge(text, task, values) {
-        Outcome::Problems(problems) => problems,
+        Outcome::Problems(problems, _) => problems,
         Outcome::Unreadable(_) | Outcome::Unwritable(_) | Outcome::Sound(_) => Vec::new(),
     }
 }

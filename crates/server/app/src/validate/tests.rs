@@ -47,6 +47,35 @@ fn problems_are_shown_in_their_lines_and_counted() {
 }
 
 #[test]
+fn warnings_are_shown_beside_problems() {
+    let text = "resources:\n- {name: r, type: git, source: {url: x}}\n- {name: p, type: cf, source: {}}\n\
+                jobs:\n- name: j\n  plan:\n  - get: gone\n  - get: r\n  - put: p\n    params: {ver: 1.10}\n";
+    let wrong = check("ci.yml", text.as_bytes(), false);
+    let shown = wrong.text();
+    let place = |words: &str| {
+        shown
+            .find(words)
+            .unwrap_or_else(|| panic!("{words}: {shown}"))
+    };
+    let problem = place("error: ");
+    for warned in ["`cf` is not part of Airside", "1.10", "url"] {
+        assert!(place(warned) < problem, "{shown}");
+    }
+    assert!(
+        shown.ends_with("ci.yml: 1 problem, 4 warnings\n"),
+        "{shown}"
+    );
+    let json = wrong.json();
+    assert_eq!(json["problems"].as_array().unwrap().len(), 1);
+    assert_eq!(json["warnings"].as_array().unwrap().len(), 4, "{json:#}");
+
+    let text = b"platform: linux\ninputs: 3\nimage_resource: {type: git, source: {url: x}}\n";
+    let wrong = check("t.yml", text, true);
+    assert!(!wrong.is_valid());
+    assert!(wrong.text().contains("url"), "{}", wrong.text());
+}
+
+#[test]
 fn warnings_do_not_fail() {
     let odd = check("ci.yml", b"jobs: [{name: J}]", false);
     assert!(odd.is_valid() && !odd.is_spotless());
@@ -162,7 +191,7 @@ fn task_files_and_unreadable_ones() {
     let text = check("t.yml", b"a: \xff", true).text();
     assert_eq!(
         text,
-        "error: cannot read t.yml: it is not UTF-8 text (byte 3)\n"
+        "airside: cannot read t.yml: it is not UTF-8 text (byte 3)\n"
     );
     let gone = Check::read(Path::new("no/such/file"), false, &values(&[]));
     assert!(gone.json()["problems"][0]["message"].is_string());

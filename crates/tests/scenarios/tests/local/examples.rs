@@ -14,15 +14,16 @@ use std::{
 use airside_scenarios::{Environment, Run, start_tool, wait_until};
 
 const README: &str = include_str!("../../../../../README.md");
+const FROM_ACTIONS: &str = include_str!("../../../../../docs/from-github-actions.md");
 const RELEASE: &str = include_str!("../../../../../examples/release.yml");
 const RELEASE_FILES: &str = include_str!("../../../../../examples/release-files.yml");
 const HELLO: &str = include_str!("../../../../../examples/hello.yml");
 const COMMIT: &str = include_str!("../../../../../examples/commit.yml");
 const FAIL_FAST: &str = include_str!("../../../../../examples/fail-fast.yml");
 
-/// The block of the README that begins with these words.
-fn printed(words: &str) -> &'static str {
-    let blocks = README.split("```yaml\n").skip(1);
+/// The block of a page that begins with these words.
+fn printed(page: &'static str, words: &str) -> &'static str {
+    let blocks = page.split("```yaml\n").skip(1);
     let mut blocks = blocks.map(|block| block.split("```").next().unwrap());
     blocks.find(|block| block.starts_with(words)).unwrap()
 }
@@ -214,8 +215,22 @@ fn pushed(registry: &Service, name: &str, tag: &str) -> bool {
 
 #[test]
 fn the_first_pipeline_of_the_readme_runs() {
-    let output = Run::new(printed("# hello.yml")).run(&[]).succeeded();
+    let output = Run::new(printed(README, "# hello.yml"))
+        .run(&[])
+        .succeeded();
     assert!(output.stdout.contains("hello from airside"), "{output:?}");
+}
+
+#[test]
+fn the_workflow_that_was_moved_runs_over_a_checkout() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("test.sh"), "echo all is well, $MODE\n").unwrap();
+    let run = Run::new(printed(FROM_ACTIONS, "# ci.yml"));
+    let code = format!("code={}", folder.path().display());
+    let output = run.run(&["--input", &code]).succeeded();
+    for words in ["all is well, fast", "all is well, full", "| test.sh"] {
+        assert!(output.stdout.contains(words), "no {words:?} in {output:?}");
+    }
 }
 
 #[test]

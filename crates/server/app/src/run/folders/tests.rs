@@ -2,15 +2,30 @@ use super::{super::order::Choice, *};
 
 fn config() -> Config {
     let text = "\
-resource_types: [{name: own, type: registry-image, source: {}}]
+resource_types:
+- {name: own, type: registry-image, source: {}}
+- {name: on-cf, type: cf, source: {}}
 resources:
 - {name: ours, type: mock, source: {}}
 - {name: own, type: own, source: {}}
 - {name: repo, type: no-such-type, source: {}}
+- {name: docker, type: docker-image, source: {repository: r}}
+- {name: app, type: on-cf, source: {}}
 jobs:
 - {name: fine, plan: [{get: ours}, {get: own}]}
 - {name: gets, plan: [{get: src, resource: repo}]}
 - {name: puts, plan: [{put: repo}]}
+- {name: got-image, plan: [{get: docker}]}
+- {name: put-image, plan: [{put: docker}]}
+- {name: deep, plan: [{get: app}]}
+- name: images
+  plan:
+  - task: fine
+    config: {platform: linux, image_resource: {type: host}, run: {path: 'true'}}
+  - task: fine-too
+    config: {platform: linux, image_resource: {type: docker-image, source: {}}, run: {path: 'true'}}
+  - task: odd
+    config: {platform: linux, image_resource: {type: hg, source: {}}, run: {path: 'true'}}
 ";
     airside_config::load(text).unwrap().config
 }
@@ -31,9 +46,36 @@ fn every_resource_must_be_there_to_be_had() {
     assert!(gets[0].contains("--input repo=DIR"), "{gets:?}");
     let puts = found(&["puts"], &["repo=/"]);
     assert!(
-        puts[0].contains("puts `repo`, whose type `no-such-type`"),
+        puts[0].contains("puts `repo`: resource type `no-such-type`"),
         "{puts:?}"
     );
+}
+
+#[test]
+fn a_missing_base_type_is_told_with_the_line_that_brings_it() {
+    for (job, place, line) in [
+        (
+            "deep",
+            "job `deep` gets `app`: resource type `cf`",
+            "{name: cf, type: registry-image, ",
+        ),
+        (
+            "images",
+            "the image of task `odd` in job `images`: resource type `hg`",
+            "{name: hg, type: registry-image, ",
+        ),
+        (
+            "put-image",
+            "job `put-image` puts `docker`: Airside reads resource type `docker-image`",
+            "{name: docker-image, type: registry-image, ",
+        ),
+    ] {
+        let found = found(&[job], &[]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with(place), "{found:?}");
+        assert!(found[0].contains(line), "{found:?}");
+    }
+    assert!(found(&["got-image"], &[]).is_empty());
 }
 
 #[test]
