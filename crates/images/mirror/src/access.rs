@@ -159,7 +159,7 @@ impl AccessAnswer {
 
     pub(crate) fn of(error: &Away) -> Self {
         let status = matches!(error, Away::Resting(_)).then_some(StatusCode::TOO_MANY_REQUESTS);
-        Self::Away(status, error.to_string())
+        Self::Away(status, airside_model::chain(&error))
     }
 }
 

@@ -337,7 +337,7 @@ impl Mirror {
         let first = range.map_or(0, |range| range.first);
         let pieces = match flight.read(first, length).await {
             Ok(pieces) => pieces,
-            Err(error) => return Ok(Some(away(None, &error.to_string()))),
+            Err(error) => return Ok(Some(away(None, &chain(&error)))),
         };
         let head = Head {
             digest,
@@ -357,7 +357,7 @@ impl Mirror {
         let reply = upstream.ask(&Method::GET, asked, caller, None).await;
         let reply = reply.map_err(|error| match AccessAnswer::of(&error) {
             AccessAnswer::Away(status, words) => Box::new(away(status, &words)),
-            AccessAnswer::Yes(_) | AccessAnswer::No(..) => Box::new(away(None, &error.to_string())),
+            AccessAnswer::Yes(_) | AccessAnswer::No(..) => Box::new(away(None, &chain(&error))),
         })?;
         let size = reply.headers().get(header::CONTENT_LENGTH);
         let size: Option<u64> = size.and_then(|size| size.to_str().ok()?.parse().ok());

@@ -4,7 +4,7 @@ mod blobs;
 mod manifests;
 mod pushing;
 
-use std::{fmt::Display, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use airside_model::{Quotas, chain};
 use airside_volumes::Watermarks;
@@ -99,7 +99,7 @@ impl Registry {
     pub async fn answer<B>(&self, request: Request<B>) -> http::Response<Body>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: std::error::Error,
     {
         let (parts, body) = request.into_parts();
         let mut answer = match self.handle(&parts, body).await {
@@ -123,7 +123,7 @@ impl Registry {
     async fn handle<B>(&self, parts: &Parts, body: B) -> Result<RegistryAnswer, Error>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: std::error::Error,
     {
         // The token comes first: without one a client learns nothing, not even what is wrong with
         // the request.

@@ -119,7 +119,7 @@ impl LocalRuntime {
         // SAFETY: the descriptor is owned by what is registered, which never gives away another.
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(
             |error| {
-                let reason = format!("container cannot be watched: {error}");
+                let reason = format!("container cannot be watched: {}", chain(&error));
                 self.gone(Cause::Other, &reason)
             },
         )?;

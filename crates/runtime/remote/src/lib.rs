@@ -30,7 +30,7 @@ use std::{
     time::Duration,
 };
 
-use airside_model::InstallationId;
+use airside_model::{InstallationId, chain};
 use airside_protocol::{AGENT_PROTOCOL, AgentToken, Arrival, BadAgentToken, Join, PROTOCOL};
 use airside_runtime::AnyRuntime;
 use tokio::net::UnixListener;
@@ -202,7 +202,7 @@ async fn keep_connected(options: &AgentOptions, runtime: &AnyRuntime) -> Result<
                 reason,
                 retry: false,
             }) => return Err(AgentError::Refused { reason }),
-            Err(error) => error.to_string(),
+            Err(error) => chain(&error),
         };
         if trouble != said {
             warn!(hub = %options.hub, reason = trouble, "server not connected; it is tried again");

@@ -36,11 +36,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let answer = match answer(user, Path::new(folder)) {
         Ok(answer) => answer,
-        Err(error) => PullerAnswer::Broken(error.to_string()),
+        Err(error) => PullerAnswer::Broken(airside_model::chain(&error)),
     };
     match say(&answer) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&error.to_string()),
+        Err(error) => complain(&airside_model::chain(&error)),
     }
 }
 
@@ -148,6 +148,6 @@ fn not_pulled(failure: &Failure) -> PullerAnswer {
         Failure::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
             PullerAnswer::DiskFull
         }
-        failure => PullerAnswer::NotPulled(failure.to_string()),
+        failure => PullerAnswer::NotPulled(airside_model::chain(&failure)),
     }
 }

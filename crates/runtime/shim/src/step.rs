@@ -125,7 +125,8 @@ impl Step {
             Ok(jail) => Arc::new(jail),
             Err(error) => {
                 return Ok(Exit::Broken(format!(
-                    "cannot make a network that leads nowhere for this hermetic step: {error}"
+                    "cannot make a network that leads nowhere for this hermetic step: {}",
+                    airside_model::chain(&error)
                 )));
             }
         };
@@ -253,9 +254,9 @@ impl Step {
             pin!(uploading);
             match self.attend(uploading).await? {
                 Attended::Done(Ok(())) => {}
-                Attended::Done(Err(error)) => {
+                Attended::Done(Err(reason)) => {
                     return Ok(Exit::Broken(format!(
-                        "cannot store the output at {}: {error}",
+                        "cannot store the output at {}: {reason}",
                         transfer.path
                     )));
                 }

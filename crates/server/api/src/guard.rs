@@ -93,8 +93,12 @@ pub(crate) fn instance_vars(pairs: &[(String, String)]) -> Result<InstanceVars> 
     let pairs = pairs
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()));
-    let vars = airside_vars::InstanceVars::from_query(pairs)
-        .map_err(|error| ApiError::BadRequest(format!("malformed instance vars: {error}")))?;
+    let vars = airside_vars::InstanceVars::from_query(pairs).map_err(|error| {
+        ApiError::BadRequest(format!(
+            "malformed instance vars: {}",
+            airside_model::chain(&error)
+        ))
+    })?;
     Ok(vars.map_or_else(InstanceVars::default, |vars| InstanceVars::new(vars.0)))
 }
 

@@ -89,7 +89,7 @@ impl<'a> Leaf<'a> {
     pub(crate) async fn fill(&self, value: Value) -> Result<Value, String> {
         let local = Some(self.scope().vars());
         let filled = self.interpreter.variables.fill(value, local).await;
-        let (value, secrets) = filled.map_err(|error| error.to_string())?;
+        let (value, secrets) = filled.map_err(|error| airside_model::chain(&error))?;
         self.hide(&secrets).await?;
         self.found.lock().extend(secrets);
         Ok(value)

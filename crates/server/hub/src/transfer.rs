@@ -187,7 +187,10 @@ pub(crate) async fn upload(
             // Damage on the way is worth another try; a tree that cannot be unpacked is not.
             let retry = error.kind() != io::ErrorKind::InvalidInput;
             sender
-                .refuse(format!("the output could not be stored: {error}"), retry)
+                .refuse(
+                    format!("the output could not be stored: {}", chain(&error)),
+                    retry,
+                )
                 .await;
         }
     }

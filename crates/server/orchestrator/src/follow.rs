@@ -380,7 +380,7 @@ impl Orchestrator {
                         return Err(error.into());
                     }
                     let held = placement.hold(Some(watching.session));
-                    let loss = StepLoss::new(Cause::Removed, error.to_string());
+                    let loss = StepLoss::new(Cause::Removed, airside_model::chain(&error));
                     return Ok(FollowEnd::Lost { loss, held });
                 }
             }

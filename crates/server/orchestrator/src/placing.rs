@@ -452,13 +452,15 @@ impl Orchestrator {
                         return Ok(PlaceOutcome::MayBeThere);
                     }
                     container_ref.log_state("destroying");
-                    return Ok(PlaceOutcome::Ended(StepResult::errored(error.to_string())));
+                    return Ok(PlaceOutcome::Ended(StepResult::errored(
+                        airside_model::chain(&error),
+                    )));
                 }
                 Err(ref error @ RuntimeError::Unavailable { ref cause, .. }) => {
                     placement
                         .container_ref
                         .log_failure(error, "placement postponed");
-                    let reason = error.to_string();
+                    let reason = airside_model::chain(&error);
                     if self.is_lost(placement, &mut away_since)
                         && let Some(placing) =
                             self.give_worker_up(context, placement, &reason).await?

@@ -184,7 +184,7 @@ fn templates(texts: &[&str]) -> Result<Vec<Template>, Error> {
     let parsed = texts.iter().map(|text| Template::parse(text));
     parsed
         .collect::<Result<_, _>>()
-        .map_err(|error| Error::Settings(error.to_string()))
+        .map_err(|error| Error::Settings(airside_model::chain(&error)))
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl Local {
         }
         let asked = match AskedThing::parse(path, query) {
             Ok(asked) => asked,
-            Err(error) => return failure(StatusCode::NOT_FOUND, &error.to_string()),
+            Err(error) => return failure(StatusCode::NOT_FOUND, &chain(&error)),
         };
         let host = asked.repository.host();
         if self.probe.saw(&asked) || self.registries.base(host).is_none() {
@@ -94,7 +94,7 @@ impl Local {
             Ok(reply) => passed(reply, None),
             Err(error) => {
                 tracing::warn!(thing = asked.path(), error = %chain(&error), "registry not reached through the mirror; containerd asks it directly");
-                failure(StatusCode::BAD_GATEWAY, &error.to_string())
+                failure(StatusCode::BAD_GATEWAY, &chain(&error))
             }
         }
     }
@@ -137,7 +137,7 @@ impl Local {
                 passed(reply, Some(leg))
             }
             Ok(reply) => passed(reply, None),
-            Err(error) => failure(StatusCode::BAD_GATEWAY, &error.to_string()),
+            Err(error) => failure(StatusCode::BAD_GATEWAY, &chain(&error)),
         }
     }
 }

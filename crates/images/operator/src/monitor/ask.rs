@@ -192,7 +192,7 @@ impl From<Failure> for Refused {
         Self {
             trouble: Trouble {
                 state: TagState::Error,
-                words: failure.to_string(),
+                words: airside_model::chain(&failure),
                 retry_after,
             },
             may_be_login: matches!(status, Some(401 | 403 | 404)),

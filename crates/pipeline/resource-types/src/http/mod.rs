@@ -13,7 +13,7 @@ use std::{
 
 use airside_archive::{Hasher, HashingReader};
 use airside_blocking_http::{Client, Payload, Request, Response};
-use airside_model::{MetadataField, Version};
+use airside_model::{MetadataField, Version, chain};
 
 pub(crate) use self::settings::FORMS;
 use self::settings::{InParams, OutParams, Source};
@@ -69,7 +69,8 @@ fn get(source: &Source, client: &Client) -> Result<Response, Failure> {
             Some(404) => Failure::said(format!("there is nothing at {}", source.shown())),
             Some(401 | 403) => Failure::said(format!(
                 "the server does not let us at {}: are username and password right? ({error})",
-                source.shown()
+                source.shown(),
+                error = chain(&error)
             )),
             _ => Failure::from(error),
         })

@@ -72,9 +72,10 @@ impl Registry {
         };
         let client =
             Client::with_patience(&trust, access.patience).map_err(|error| match error {
-                Error::Certificate(_) => {
-                    Failure::source("ca_certs", format!("is not valid: {error}"))
-                }
+                Error::Certificate(_) => Failure::source(
+                    "ca_certs",
+                    format!("is not valid: {}", airside_model::chain(&error)),
+                ),
                 other => Failure::from(other),
             })?;
         let host = repository.api_host();
@@ -159,12 +160,17 @@ impl Registry {
         let words = match status {
             404 => format!("{host} has no {what}"),
             401 | 403 => format!(
-                "{host} does not let us at {what}: are username and password right? ({error})"
+                "{host} does not let us at {what}: are username and password right? ({})",
+                airside_model::chain(&error)
             ),
             429 => format!(
-                "{host} says that it is asked too often; ask for {what} later or log in ({error})"
+                "{host} says that it is asked too often; ask for {what} later or log in ({})",
+                airside_model::chain(&error)
             ),
-            500.. => format!("{host} has trouble with {what} ({error})"),
+            500.. => format!(
+                "{host} has trouble with {what} ({})",
+                airside_model::chain(&error)
+            ),
             _ => return Failure::from(error),
         };
         Failure::Refused {
@@ -241,7 +247,11 @@ impl Registry {
             match self.download_once(blob, to, meter) {
                 Err(failure) if number < TRIES && matches!(failure, Failure::Outbound(_)) => {
                     meter.back_to(mark);
-                    meter.say(&format!("{failure}; fetching {} again", blob.digest));
+                    meter.say(&format!(
+                        "{failure}; fetching {} again",
+                        blob.digest,
+                        failure = airside_model::chain(&failure)
+                    ));
                 }
                 Err(failure) => return Err(failure),
                 Ok(()) => {

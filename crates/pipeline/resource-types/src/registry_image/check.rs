@@ -5,7 +5,7 @@ use std::{
     io::Write,
 };
 
-use airside_model::Version;
+use airside_model::{Version, chain};
 use airside_oci::Digest;
 use regex_lite::Regex;
 
@@ -63,7 +63,10 @@ impl Wanted {
         }
         if let Some(text) = &source.tag_regex {
             let regex = Regex::new(text).map_err(|error| {
-                Failure::source("tag_regex", format!("is no regular expression: {error}"))
+                Failure::source(
+                    "tag_regex",
+                    format!("must be a regular expression: {}", chain(&error)),
+                )
             })?;
             return Ok(Self::Matching(regex));
         }

@@ -9,7 +9,7 @@ mod settings;
 
 use std::{fs, io::Write, path::Path};
 
-use airside_model::{MetadataField, Version};
+use airside_model::{MetadataField, Version, chain};
 
 pub(crate) use self::settings::FORMS;
 use self::settings::{InParams, OutParams, Source};
@@ -126,7 +126,7 @@ fn number_in(path: &Path, name: &str) -> Result<Semver, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::params(
             "file",
-            format!("is {name:?}, which cannot be read: {error}"),
+            format!("is {name:?}, which cannot be read: {}", chain(&error)),
         )
     })?;
     let word = text.split_whitespace().next().unwrap_or_default();

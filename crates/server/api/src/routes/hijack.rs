@@ -64,7 +64,7 @@ pub(super) async fn hijack(
         return Err(ApiError::NotFound);
     }
     let handle = container.handle;
-    info!(target: "audit", user = caller.display_user_id(), %handle, build = %build.id, "hijack");
+    info!(target: "audit", user = caller.display_user_id(), %handle, build = %build.id, "container intercepted");
     let session = Session {
         handle,
         hub: state.hub()?.clone(),
@@ -136,7 +136,7 @@ impl Session {
         match self.hub.hijack(&self.handle, process.into()).await {
             Err(error) => {
                 warn!(handle = %self.handle, error = %chain(&error), "intercept of a container failed");
-                let _ = out.send(Output::error(error.to_string()).frame()).await;
+                let _ = out.send(Output::error(chain(&error)).frame()).await;
             }
             Ok(hijack) => self.converse(hijack, &mut out, input, default_shell).await,
         }

@@ -77,7 +77,10 @@ fn wrong(config: &Config, folder: &Folder) -> Option<String> {
     match path.metadata() {
         Ok(found) if found.is_dir() => None,
         Ok(_) => Some(format!("--input {resource}: {shown} is no folder")),
-        Err(error) => Some(format!("--input {resource}: cannot use {shown}: {error}")),
+        Err(error) => Some(format!(
+            "--input {resource}: cannot use {shown}: {}",
+            airside_model::chain(&error)
+        )),
     }
 }
 

@@ -57,8 +57,12 @@ impl ConfigFile {
             path: path.to_owned(),
             problems,
         };
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| failed(vec![(None, format!("cannot be read: {error}"))]))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            failed(vec![(
+                None,
+                format!("cannot be read: {}", airside_model::chain(&error)),
+            )])
+        })?;
         let entries = parse(&text, command).map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
@@ -191,7 +195,7 @@ fn try_out(arg: &Arg, values: &[String]) -> Result<(), String> {
         return Ok(());
     };
     // The first line says what is wrong, the rest how to use a command line.
-    let shown = error.to_string();
+    let shown = airside_model::chain(&error);
     let first = shown.lines().next().unwrap_or_default();
     Err(first.trim_start_matches("error: ").to_owned())
 }

@@ -250,6 +250,11 @@ fn session(auth: Option<&Value>) -> Option<Session> {
 }
 
 fn read(path: &PathBuf) -> Result<String, Error> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Error::Settings(format!("cannot read {}: {error}", path.display())))
+    std::fs::read_to_string(path).map_err(|error| {
+        Error::Settings(format!(
+            "cannot read {}: {error}",
+            path.display(),
+            error = airside_model::chain(&error)
+        ))
+    })
 }
