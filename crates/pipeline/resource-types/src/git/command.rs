@@ -259,7 +259,10 @@ fn cannot_run(name: &str, error: &std::io::Error) -> Failure {
         std::io::ErrorKind::NotFound => Failure::said(format!(
             "the program {name} is not installed where this step runs"
         )),
-        _ => Failure::said(format!("{name} cannot be run: {error}")),
+        _ => Failure::said(format!(
+            "{name} cannot be run: {}",
+            airside_model::chain(&error)
+        )),
     }
 }
 
