@@ -7,7 +7,7 @@ mod visit;
 use std::sync::Arc;
 
 use airside_check_process::{Check, Checked, Checkers, Failure};
-use airside_model::{Version, WorkerName, bounded_versions, plan::CheckPlan};
+use airside_model::{Version, WorkerName, bounded_versions, chain, plan::CheckPlan};
 use airside_orchestrator::{Orchestrator, Ticket};
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
@@ -171,7 +171,10 @@ impl CheckWays {
 pub fn read_answer<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(bytes).map_err(|error| {
         let shown: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
-        format!("the resource's answer is not what it should be ({error}): {shown}")
+        format!(
+            "the resource's answer is not what it should be ({}): {shown}",
+            chain(&error)
+        )
     })
 }
 
@@ -183,7 +186,7 @@ pub fn read_versions(answer: &[u8]) -> Result<Vec<Version>, String> {
     let versions: Option<Vec<Version>> = read_answer(answer)?;
     let versions = versions.unwrap_or_default();
     if versions.iter().any(Version::is_empty) {
-        return Err("the resource found a version without any key".to_owned());
+        return Err("the check returned a version without any key".to_owned());
     }
     bounded_versions(&versions)?;
     Ok(versions)
