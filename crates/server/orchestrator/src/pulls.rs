@@ -21,7 +21,7 @@ use crate::{
 /// again must not fill the log.
 const REPORTED_TRIES: u64 = 8;
 /// Time between two looks at a pull that reports nothing.
-const LOOK: Duration = Duration::from_secs(1);
+const PULL_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The get of a step's image, which the placement of the step does: its events are those of a get.
 #[derive(Clone, Debug)]
@@ -188,7 +188,7 @@ impl Orchestrator {
         let mut seen = self.parts.workers.watch(&placement.handle);
         let placing = placement.worker.runtime.place(spec);
         tokio::pin!(placing);
-        let mut looks = tokio::time::interval(LOOK);
+        let mut looks = tokio::time::interval(PULL_POLL_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {

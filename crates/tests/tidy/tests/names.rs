@@ -12,7 +12,9 @@ const BARE_TYPES: [&str; 24] = [
 ];
 
 /// Words that are no name for a constant.
-const BARE_CONSTANTS: [&str; 5] = ["PATIENCE", "LONGEST", "MOST", "LASTS", "WAITS"];
+const BARE_CONSTANTS: [&str; 8] = [
+    "AGAIN", "LASTS", "LONGEST", "LOOK", "MOST", "PATIENCE", "SOON", "WAITS",
+];
 
 /// The name of the type that a line defines for other files.
 fn public_type(line: &str) -> Option<&str> {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// A scheduler looks at a pod within milliseconds.
 const SCHEDULER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between two searches for pods that have waited for this time.
-pub(super) const LOOK: Duration = Duration::from_secs(5);
+pub(super) const UNSCHEDULED_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Since when each of them has been seen so.
 #[derive(Default)]
