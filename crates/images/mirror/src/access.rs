@@ -61,12 +61,12 @@ pub enum AccessAnswer {
 }
 
 #[derive(Debug)]
-pub struct Access {
+pub struct UpstreamAccess {
     upstream: Upstream,
     yes: Mutex<HashMap<(Repository, [u8; 32]), Instant>>,
 }
 
-impl Access {
+impl UpstreamAccess {
     pub fn new(upstream: Upstream) -> Self {
         Self {
             upstream,

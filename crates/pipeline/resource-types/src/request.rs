@@ -16,7 +16,7 @@ pub type Object = Map<String, Value>;
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CheckRequest {
+pub struct CheckInput {
     #[serde(default)]
     pub source: Object,
     #[serde(default)]

@@ -14,8 +14,8 @@ use std::{
 
 use airside_oci::Digest;
 use airside_pulls::PullProgress;
-use airside_resource_types::{CheckRequest, Failure, Object, Privilege};
-use airside_sandbox::{Confinement, Reach};
+use airside_resource_types::{CheckInput, Failure, Object, Privilege};
+use airside_sandbox::{Confinement, SandboxReach};
 
 use crate::{
     unpack::{self, Opened},
@@ -98,17 +98,17 @@ fn answer(user: u32, folder: &Path) -> io::Result<PullerAnswer> {
     })
 }
 
-fn reach(ask: &PullerRequest) -> Reach {
+fn reach(ask: &PullerRequest) -> SandboxReach {
     match ask {
-        PullerRequest::Unpack { .. } => Reach::Folder,
+        PullerRequest::Unpack { .. } => SandboxReach::Folder,
         PullerRequest::Resolve { .. }
         | PullerRequest::Has { .. }
-        | PullerRequest::Download { .. } => Reach::System,
+        | PullerRequest::Download { .. } => SandboxReach::System,
     }
 }
 
 fn resolve(source: Object) -> PullerAnswer {
-    let request = CheckRequest {
+    let request = CheckInput {
         source,
         version: None,
     };

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-use airside_resource_types::{CheckRequest, Object, Privilege};
+use airside_resource_types::{CheckInput, Object, Privilege};
 use airside_secret_managers::Pool;
 
 use crate::{
@@ -120,7 +120,7 @@ impl WorkQueue {
                     type_,
                     source,
                     version,
-                } => self.check(id, &type_, CheckRequest { source, version }),
+                } => self.check(id, &type_, CheckInput { source, version }),
                 What::Secret {
                     type_,
                     config,
@@ -137,7 +137,7 @@ impl WorkQueue {
         }
     }
 
-    fn check(&self, id: u64, type_: &str, request: CheckRequest) -> Say {
+    fn check(&self, id: u64, type_: &str, request: CheckInput) -> Say {
         let mut log = Output::new(self, id);
         match airside_resource_types::check(type_, request, Privilege::Unprivileged, &mut log) {
             Ok(versions) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use airside_check_process::{Check, Checked, Checkers, Failure};
 use airside_model::{Version, WorkerName, bounded_versions, chain, plan::CheckPlan};
-use airside_orchestrator::{Orchestrator, Ticket};
+use airside_orchestrator::{HostTicket, Orchestrator};
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 
@@ -39,7 +39,7 @@ pub enum CheckAnswer {
     Ended(Result<Checked, Failure>),
     /// The container for such checks is not placed yet: a build has to run the check. Equal checks
     /// wait until a build has placed the container, or the ticket is dropped.
-    Unplaced(Ticket),
+    Unplaced(HostTicket),
 }
 
 /// The way that was chosen for one check.

@@ -16,7 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
 use crate::{
-    AgentService, AgentWire, Error, Identity, Parts, Session, Work, claim,
+    AgentService, AgentWire, Error, HubIdentity, Parts, Session, Work, claim,
     connection::{self, AnyWire, Receiver, Sender, Wire},
     hijack,
     lanes::Lanes,
@@ -60,7 +60,7 @@ impl Hub {
     /// Listens, and serves until `shutdown`.
     pub async fn start(
         address: SocketAddr,
-        identity: &Identity,
+        identity: &HubIdentity,
         parts: Parts,
         shutdown: CancellationToken,
     ) -> Result<Self, Error> {

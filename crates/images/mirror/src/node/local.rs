@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Access, AccessAnswer, AskedThing, Caller, MirrorAnswer, Registries, Reply, What, failure,
-    refusal,
+    AccessAnswer, AskedThing, Caller, MirrorAnswer, Registries, Reply, UpstreamAccess, What,
+    failure, refusal,
 };
 use airside_model::chain;
 use airside_oci::Digest;
@@ -40,7 +40,7 @@ const PASSED: [HeaderName; 8] = [
 
 pub(crate) struct Local {
     pub(crate) registries: Registries,
-    pub(crate) access: Access,
+    pub(crate) access: UpstreamAccess,
     pub(crate) sharing: Option<Arc<Sharing>>,
     pub(crate) probe: Arc<Probe>,
 }
@@ -162,7 +162,7 @@ fn passed(reply: Reply, leg: Option<Leg>) -> MirrorAnswer {
 }
 
 /// Counts the bytes of an answer: the server does not poll behind the end of a known size.
-fn counted(body: Incoming, size: Option<u64>, leg: Leg) -> crate::Body {
+fn counted(body: Incoming, size: Option<u64>, leg: Leg) -> crate::MirrorBody {
     let frames = stream::try_unfold(
         (body, 0u64, leg),
         move |(mut body, count, leg)| async move {

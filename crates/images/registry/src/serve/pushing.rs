@@ -6,7 +6,7 @@ use http::{Method, StatusCode, header};
 
 use super::{Asked, Registry};
 use crate::{
-    Access, Error, RepositoryName,
+    Error, RepositoryAccess, RepositoryName,
     answer::{RegistryAnswer, empty, held, set},
 };
 
@@ -58,7 +58,7 @@ impl Registry {
             return Ok(false);
         };
         let from = RepositoryName::parse(&from)?;
-        if !asked.grant.allows(Access::Pull, &from) {
+        if !asked.grant.allows(RepositoryAccess::Pull, &from) {
             return Ok(false);
         }
         let (to, digest) = (to.clone(), digest.clone());

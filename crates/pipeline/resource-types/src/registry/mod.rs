@@ -18,12 +18,12 @@ use std::{
 };
 
 use airside_archive::Hasher;
-use airside_blocking_http::{Address, Client, Error, Patience, Request, Response, Trust};
+use airside_blocking_http::{Address, Client, Error, Request, RequestTimeouts, Response, Trust};
 use airside_oci::{Challenge, Descriptor, Digest, Repository, media_type::ACCEPT_MANIFESTS};
 
 pub use self::{
     asked::{AskedImage, AskedRegistry, Asking, Standing},
-    pace::Pace,
+    pace::RequestPause,
     tags::TagList,
 };
 pub(crate) use self::{
@@ -49,8 +49,8 @@ pub(crate) struct Access {
     pub(crate) push: bool,
     /// It has no TLS.
     pub(crate) plain: bool,
-    pub(crate) patience: Patience,
-    pub(crate) pace: Pace,
+    pub(crate) patience: RequestTimeouts,
+    pub(crate) pace: RequestPause,
 }
 
 pub(crate) struct Registry {

@@ -14,12 +14,12 @@ use super::{
     settings::{Source, tag_is_fine},
 };
 use crate::{
-    CheckRequest, Failure,
+    CheckInput, Failure,
     registry::Registry,
     versions::{Constraint, Semver},
 };
 
-pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+pub(crate) fn check(request: CheckInput, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
     let source = Source::read(request.source)?;
     let from = request.version.map(|version| From {
         tag: version.0.get("tag").cloned().unwrap_or_default(),

@@ -14,7 +14,7 @@ use airside_model::{MetadataField, Version, chain};
 pub(crate) use self::settings::FORMS;
 use self::settings::{InParams, OutParams, Source};
 use crate::{
-    CheckRequest, Failure, InRequest, OutRequest, Part, Produced, git::Purpose, log::say,
+    CheckInput, Failure, InRequest, OutRequest, Part, Produced, git::Purpose, log::say,
     paths::inside, request::read_with_warnings, versions::Semver,
 };
 
@@ -42,7 +42,7 @@ fn strict(text: &str) -> Option<Semver> {
     (number.to_string() == text).then_some(number)
 }
 
-pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+pub(crate) fn check(request: CheckInput, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
     let source = Source::read(request.source, log)?;
     let initial = source.initial.clone();
     let mut driver = source.driver(Purpose::Check, log)?;

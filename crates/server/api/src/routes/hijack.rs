@@ -65,7 +65,7 @@ pub(super) async fn hijack(
     }
     let handle = container.handle;
     info!(target: "audit", user = caller.display_user_id(), %handle, build = %build.id, "container intercepted");
-    let session = Session {
+    let session = InterceptSession {
         handle,
         hub: state.hub()?.clone(),
         store: state.store.clone(),
@@ -95,7 +95,7 @@ fn is_meant(headers: &HeaderMap, external_url: &str) -> bool {
     own || asked
 }
 
-struct Session {
+struct InterceptSession {
     handle: Handle,
     hub: Hub,
     store: Store,
@@ -111,7 +111,7 @@ enum Silence {
     Idle(Duration),
 }
 
-impl Session {
+impl InterceptSession {
     async fn serve(self, mut socket: WebSocket) {
         let Some(process) = first(&mut socket).await else {
             let frame = CloseFrame {

@@ -13,7 +13,7 @@ use airside_config::nearest;
 use airside_yaml::{Key, Node, Position, Value};
 use clap::{Arg, ArgAction, Command};
 
-use super::{Origin, name};
+use super::{SettingOrigin, name};
 
 /// The problems of a configuration file, with their places.
 #[derive(Debug)]
@@ -93,8 +93,8 @@ impl ConfigFile {
         }
     }
 
-    pub(crate) fn origin(&self, name: &str) -> Option<Origin> {
-        self.entries.get(name).map(|entry| Origin::File {
+    pub(crate) fn origin(&self, name: &str) -> Option<SettingOrigin> {
+        self.entries.get(name).map(|entry| SettingOrigin::File {
             path: self.path.clone(),
             line: entry.at.line,
         })

@@ -134,13 +134,13 @@ fn is_of_service(name: &str, value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Origin, *};
+    use super::{super::SettingOrigin, *};
 
     fn unknown_of(names: &[(&str, &str)]) -> Vec<(String, Option<String>)> {
         let settings = ["listen", "database-url"].map(|name| Setting {
             name: name.to_owned(),
             values: Vec::new(),
-            origin: Origin::Unset,
+            origin: SettingOrigin::Unset,
             secret: false,
         });
         let set = names
