@@ -2,9 +2,9 @@
 //! capabilities, most files, unusual system calls and more memory than it should need.
 //!
 //! The checker ([`SandboxReach::System`]) and the two processes of the image store use it: one asks
-//! registries ([`SandboxReach::System`] too), the other unpacks layers ([`SandboxReach::Folder`]). The process
-//! that starts them clears their environment but for [`passed_on`], and gives each a number of
-//! [`Users`].
+//! registries ([`SandboxReach::System`] too), the other unpacks layers ([`SandboxReach::Folder`]).
+//! The process that starts them clears their environment but for [`passed_on`], and gives each a
+//! number of [`Users`].
 //!
 //! **Invariant:** [`enter`] is called by a process with one thread, and either confines it or
 //! fails; what this machine cannot do is named, never left out in silence.

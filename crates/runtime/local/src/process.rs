@@ -79,8 +79,8 @@ struct PidfdInfo {
 const PIDFD_INFO_EXIT: u64 = 1 << 3;
 const PIDFD_GET_INFO: Opcode = opcode::read_write::<PidfdInfo>(0xff, 11);
 
-/// Returns the exit of a process that has ended, as far as the kernel tells it: before Linux 6.15 it
-/// tells only until the parent has waited for the process.
+/// Returns the exit of a process that has ended, as far as the kernel tells it: before Linux 6.15
+/// the kernel tells it only until the parent has waited for the process.
 pub(crate) fn exit(process: &Process, fd: &OwnedFd) -> Option<ProcessExit> {
     // In this order: once its line is gone, the kernel has the exit for the descriptor.
     let status = process.zombie_status().or_else(|| reaped_status(fd))?;

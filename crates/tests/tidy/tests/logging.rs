@@ -24,10 +24,32 @@ const PARAMETERS: &[(&str, &str)] = &[(
 const TEXT_ERRORS: [&str; 3] = ["error", "err", "failure"];
 
 /// Crates and files that may make a text of an error without its causes, each with the reason.
-const SOURCELESS: &[(&str, &str)] = &[(
-    "crates/base/model/src/error_chain.rs",
-    "`chain` itself, which adds the causes",
-)];
+const SOURCELESS: &[(&str, &str)] = &[
+    (
+        "crates/base/model/src/error_chain.rs",
+        "`chain` itself, which adds the causes",
+    ),
+    (
+        "crates/base/aws/src/identity.rs",
+        "errors of this crate and of `blocking-http` have their causes in their own text",
+    ),
+    (
+        "crates/base/blocking-http/src",
+        "errors of rustls have no source, and the crate does without `model`",
+    ),
+    (
+        "crates/base/oci/src/document.rs",
+        "an error of serde has no source if it reads from memory",
+    ),
+    (
+        "crates/base/vars/src/instance.rs",
+        "an error of serde has no source if it reads from memory",
+    ),
+    (
+        "crates/server/identity-providers/src/ldap/connection.rs",
+        "the kernel's error of a connection has no source",
+    ),
+];
 
 /// Returns the arguments of every call of a log macro, each with the offset of the call.
 fn log_calls(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {

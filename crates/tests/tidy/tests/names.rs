@@ -20,10 +20,6 @@ const BARE_CONSTANTS: [&str; 8] = [
 
 /// Names of one word that two crates may export, each with the reason.
 const SHARED: &[(&str, &str)] = &[
-    (
-        "Action",
-        "of the API, and of a pass: their crates never meet",
-    ),
     ("Artifact", "a step's, and its row"),
     (
         "Asker",

@@ -2,8 +2,8 @@
 //!
 //! The store is read while the view goes on being told of changes. An answer that was read before a
 //! change was committed, and comes in after the view was told of it, would put the old state back
-//! for good. So a reader takes a [`ChangeTicket`] first, and an answer about something that changed since
-//! is not learnt.
+//! for good. So a reader takes a [`ChangeTicket`] first, and an answer about something that changed
+//! since is not learnt.
 
 use std::collections::HashMap;
 
