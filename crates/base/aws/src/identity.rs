@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use airside_blocking_http::{Address, Client, Error, Patience, Payload, Request, Trust, encode};
+use airside_blocking_http::{
+    Address, Client, Error, Payload, Request, RequestTimeouts, Trust, encode,
+};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -19,7 +21,7 @@ const MAX_ANSWER: u64 = 1 << 20;
 const EARLY: Duration = Duration::from_secs(300);
 
 #[derive(Debug, thiserror::Error)]
-pub enum IdentityError {
+pub enum AwsIdentityError {
     #[error(transparent)]
     Outbound(#[from] Error),
     #[error("cannot read {path}, which {variable} names: {source}")]
@@ -42,7 +44,7 @@ pub enum IdentityError {
 type Environment = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A source of keys. Keys that expire are kept until then.
-pub struct Identity {
+pub struct AwsIdentity {
     given: Option<Keys>,
     region: String,
     environment: Environment,
@@ -51,7 +53,7 @@ pub struct Identity {
     kept: Mutex<Option<(Keys, Timestamp)>>,
 }
 
-impl Identity {
+impl AwsIdentity {
     pub fn given(keys: Keys, region: &str) -> Self {
         let mut identity = Self::of_machine(region);
         identity.given = Some(keys);
@@ -69,7 +71,7 @@ impl Identity {
         }
     }
 
-    pub fn keys(&self) -> Result<Keys, IdentityError> {
+    pub fn keys(&self) -> Result<Keys, AwsIdentityError> {
         let lasting = || Keys::of(&*self.environment);
         if let Some(keys) = self.given.clone().or_else(lasting) {
             return Ok(keys);
@@ -88,12 +90,12 @@ impl Identity {
         (self.environment)(name).filter(|value| !value.is_empty())
     }
 
-    fn fetch(&self) -> Result<(Keys, Timestamp), IdentityError> {
-        let patience = Patience {
+    fn fetch(&self) -> Result<(Keys, Timestamp), AwsIdentityError> {
+        let patience = RequestTimeouts {
             connect: Duration::from_secs(5),
             silence: Duration::from_secs(20),
             tries: 2,
-            ..Patience::default()
+            ..RequestTimeouts::default()
         };
         let client = Client::with_patience(&Trust::Public, patience)?;
         if let Some(path) = self.variable("AWS_WEB_IDENTITY_TOKEN_FILE") {
@@ -106,7 +108,7 @@ impl Identity {
             Some(url) => self.container(&client, &url),
             None => self
                 .virtual_machine(&client)
-                .map_err(|error| IdentityError::Nobody(error.to_string())),
+                .map_err(|error| AwsIdentityError::Nobody(error.to_string())),
         }
     }
 
@@ -114,7 +116,7 @@ impl Identity {
         &self,
         client: &Client,
         path: &str,
-    ) -> Result<(Keys, Timestamp), IdentityError> {
+    ) -> Result<(Keys, Timestamp), AwsIdentityError> {
         let token = read("AWS_WEB_IDENTITY_TOKEN_FILE", path)?;
         let role = self.variable("AWS_ROLE_ARN").unwrap_or_default();
         let session = self.variable("AWS_ROLE_SESSION_NAME");
@@ -133,10 +135,10 @@ impl Identity {
         let page = String::from_utf8_lossy(&answer);
         let until = xml::text(&page, "Expiration").and_then(|text| text.parse().ok());
         let keys = keys_in(&page).zip(until);
-        keys.ok_or(IdentityError::NoKeys { from: "STS" })
+        keys.ok_or(AwsIdentityError::NoKeys { from: "STS" })
     }
 
-    fn container(&self, client: &Client, url: &str) -> Result<(Keys, Timestamp), IdentityError> {
+    fn container(&self, client: &Client, url: &str) -> Result<(Keys, Timestamp), AwsIdentityError> {
         let mut request = Request::get(Address::parse(url)?);
         let file = self.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
         let token = match file {
@@ -148,16 +150,16 @@ impl Identity {
         }
         let answer = client.fetch(request, MAX_ANSWER)?;
         let from = "the container's credentials endpoint";
-        role_keys(&answer).ok_or(IdentityError::NoKeys { from })
+        role_keys(&answer).ok_or(AwsIdentityError::NoKeys { from })
     }
 
-    fn virtual_machine(&self, client: &Client) -> Result<(Keys, Timestamp), IdentityError> {
+    fn virtual_machine(&self, client: &Client) -> Result<(Keys, Timestamp), AwsIdentityError> {
         let address = |path: &str| Address::parse(&format!("{}/latest/{path}", self.machine));
         let request = Request::new("PUT", address("api/token")?)
             .header("X-aws-ec2-metadata-token-ttl-seconds", "300");
         let token = client.fetch(request, MAX_ANSWER)?;
         let token = String::from_utf8_lossy(&token).trim().to_owned();
-        let get = |path: &str| -> Result<Vec<u8>, IdentityError> {
+        let get = |path: &str| -> Result<Vec<u8>, AwsIdentityError> {
             let request = Request::get(address(path)?);
             let request = request.header("X-aws-ec2-metadata-token", &token);
             Ok(client.fetch(request, MAX_ANSWER)?)
@@ -168,7 +170,7 @@ impl Identity {
         let role = role.lines().next().unwrap_or_default().trim();
         let answer = get(&format!("{roles}{}", encode(role, b"")))?;
         let from = "the metadata of this virtual machine";
-        role_keys(&answer).ok_or(IdentityError::NoKeys { from })
+        role_keys(&answer).ok_or(AwsIdentityError::NoKeys { from })
     }
 }
 
@@ -190,8 +192,8 @@ fn role_keys(answer: &[u8]) -> Option<(Keys, Timestamp)> {
     Some((keys, answer.expiration.parse().ok()?))
 }
 
-fn read(variable: &'static str, path: &str) -> Result<String, IdentityError> {
-    std::fs::read_to_string(path).map_err(|source| IdentityError::File {
+fn read(variable: &'static str, path: &str) -> Result<String, AwsIdentityError> {
+    std::fs::read_to_string(path).map_err(|source| AwsIdentityError::File {
         path: path.to_owned(),
         variable,
         source,

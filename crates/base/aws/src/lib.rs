@@ -1,7 +1,7 @@
 //! Signed requests to AWS.
 //!
 //! - [`Signer`] signs requests, [`sign`](Signer::sign) and beforehand;
-//! - [`Keys`] sign them, and [`Identity`] gets keys that expire;
+//! - [`Keys`] sign them, and [`AwsIdentity`] gets keys that expire;
 //! - [`call`] is one request to a service that speaks JSON or forms, [`xml`] reads the answers of
 //!   older ones.
 //!
@@ -17,7 +17,7 @@ use std::fmt;
 use airside_blocking_http::{Address, Client, Error, Payload, Request, encode};
 use jiff::Timestamp;
 
-pub use identity::{Identity, IdentityError};
+pub use identity::{AwsIdentity, AwsIdentityError};
 pub use sign::{EMPTY, Signer, sha256};
 
 /// No answer of a service that is called here is longer.

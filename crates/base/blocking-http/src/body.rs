@@ -5,7 +5,7 @@ use std::{
     time::Instant,
 };
 
-use crate::{Error, Patience, connect::Connection, message::find};
+use crate::{Error, RequestTimeouts, connect::Connection, message::find};
 
 enum Left {
     /// This many bytes are left.
@@ -17,23 +17,23 @@ enum Left {
     Nothing,
 }
 
-pub struct Body {
+pub struct ResponseBody {
     connection: Option<Connection>,
     left: Left,
     length: Option<u64>,
     host: String,
-    patience: Patience,
+    patience: RequestTimeouts,
     begun: Instant,
     received: u64,
 }
 
-impl Body {
+impl ResponseBody {
     pub(crate) fn new(
         connection: Connection,
         headers: &[(String, String)],
         is_empty: bool,
         host: String,
-        patience: Patience,
+        patience: RequestTimeouts,
     ) -> Result<Self, Error> {
         let chunked = find(headers, "transfer-encoding")
             .is_some_and(|coding| coding.to_ascii_lowercase().ends_with("chunked"));
@@ -135,7 +135,7 @@ impl Body {
     }
 }
 
-impl Read for Body {
+impl Read for ResponseBody {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(connection) = &mut self.connection else {
             return Ok(0);

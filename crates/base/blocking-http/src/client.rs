@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::HashMap, thread, time::Instant};
 
 use crate::{
-    Body, Error, Patience, Request, Response, Trust,
+    Error, Request, RequestTimeouts, Response, ResponseBody, Trust,
     connect::{Connected, Connection, connect},
     message::{read_head, retry_after},
     nearby,
@@ -27,17 +27,17 @@ const HARMLESS: &[&str] = &[
 
 pub struct Client {
     tls: Secured,
-    patience: Patience,
+    patience: RequestTimeouts,
     /// Connections that may be used again, one to a server.
     idle: RefCell<HashMap<String, Connection>>,
 }
 
 impl Client {
     pub fn new(trust: &Trust) -> Result<Self, Error> {
-        Self::with_patience(trust, Patience::default())
+        Self::with_patience(trust, RequestTimeouts::default())
     }
 
-    pub fn with_patience(trust: &Trust, patience: Patience) -> Result<Self, Error> {
+    pub fn with_patience(trust: &Trust, patience: RequestTimeouts) -> Result<Self, Error> {
         let tls = Tls {
             trust: trust.clone(),
             ..Tls::default()
@@ -47,7 +47,7 @@ impl Client {
 
     /// Makes a client for servers that ask for a certificate, or whose name is not that of their
     /// address.
-    pub fn with_tls(tls: &Tls, patience: Patience) -> Result<Self, Error> {
+    pub fn with_tls(tls: &Tls, patience: RequestTimeouts) -> Result<Self, Error> {
         Ok(Self {
             tls: tls::secured(tls)?,
             patience,
@@ -197,7 +197,7 @@ impl Client {
             }
         };
         let is_empty = request.method == "HEAD" || matches!(head.status, 204 | 304);
-        let body = Body::new(
+        let body = ResponseBody::new(
             connection,
             &head.headers,
             is_empty,

@@ -8,7 +8,7 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use rustls::{ClientConnection, StreamOwned, pki_types::ServerName};
 
-use crate::{Address, Error, Patience, nearby, tls::Secured};
+use crate::{Address, Error, RequestTimeouts, nearby, tls::Secured};
 
 pub(crate) trait Stream: Read + Write + Send {}
 
@@ -26,7 +26,7 @@ pub(crate) struct Connected {
 pub(crate) fn connect(
     address: &Address,
     tls: &Secured,
-    patience: &Patience,
+    patience: &RequestTimeouts,
     not_nearby: bool,
 ) -> Result<Connected, Error> {
     let proxy = proxy(address)?;
@@ -90,7 +90,7 @@ fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 }
 
 /// The first of the addresses that takes us.
-fn dial(places: &[SocketAddr], patience: &Patience) -> io::Result<TcpStream> {
+fn dial(places: &[SocketAddr], patience: &RequestTimeouts) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name leads nowhere");
     for place in places {
         match TcpStream::connect_timeout(place, patience.connect) {
@@ -112,7 +112,7 @@ fn is_refused_on_loopback(places: &[SocketAddr], error: &io::Error) -> bool {
 }
 
 /// Returns true if `host` is on loopback alone and nothing listens at its port.
-pub fn refuses_on_loopback(host: &str, port: u16, patience: &Patience) -> bool {
+pub fn refuses_on_loopback(host: &str, port: u16, patience: &RequestTimeouts) -> bool {
     let Ok(places) = resolve(host, port) else {
         return false;
     };
@@ -209,7 +209,7 @@ mod tests {
     fn a_refusal_on_loopback_is_known_by_address_and_kind() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let patience = Patience::default();
+        let patience = RequestTimeouts::default();
         assert!(!refuses_on_loopback("127.0.0.1", port, &patience));
         drop(listener);
         assert!(refuses_on_loopback("127.0.0.1", port, &patience));

@@ -17,10 +17,10 @@ mod patience;
 mod tls;
 
 pub use address::{Address, encode};
-pub use body::Body;
+pub use body::ResponseBody;
 pub use client::Client;
 pub use connect::refuses_on_loopback;
 pub use error::Error;
 pub use message::{Payload, Request, Response};
-pub use patience::Patience;
-pub use tls::{Identity, Tls, Trust};
+pub use patience::RequestTimeouts;
+pub use tls::{ClientIdentity, Tls, Trust};

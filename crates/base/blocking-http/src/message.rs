@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Address, Body, Error, connect::Connection};
+use crate::{Address, Error, ResponseBody, connect::Connection};
 
 /// No head of an answer is longer.
 const MAX_HEAD: u64 = 64 << 10;
@@ -122,7 +122,7 @@ impl<'a> Request<'a> {
 pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
-    pub body: Body,
+    pub body: ResponseBody,
     /// Address of the server that answered, after all redirections.
     pub address: Address,
 }

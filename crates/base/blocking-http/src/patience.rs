@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct RequestTimeouts {
     /// Time for a connection to stand.
     pub connect: Duration,
     /// Longest time without a byte either way.
@@ -20,7 +20,7 @@ pub struct Patience {
     pub longest_pause: Duration,
 }
 
-impl Default for Patience {
+impl Default for RequestTimeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(20),

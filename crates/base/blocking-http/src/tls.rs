@@ -33,19 +33,19 @@ pub enum Trust {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
     pub trust: Trust,
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientIdentity>,
     /// The name to expect, if it is not the address's host.
     pub server_name: Option<String>,
 }
 
 /// Certificate and key for a server that asks for them, as PEM.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct ClientIdentity {
     pub certificate: String,
     pub key: String,
 }
 
-impl std::fmt::Debug for Identity {
+impl std::fmt::Debug for ClientIdentity {
     /// Formats all but the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Identity")
@@ -67,7 +67,7 @@ pub(crate) fn secured(tls: &Tls) -> Result<Secured, Error> {
     })
 }
 
-fn config(trust: &Trust, identity: Option<&Identity>) -> Result<Arc<ClientConfig>, Error> {
+fn config(trust: &Trust, identity: Option<&ClientIdentity>) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
@@ -104,7 +104,7 @@ fn given(more: &[String], provider: Arc<CryptoProvider>) -> Result<Arc<Given>, E
 
 type Certified = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-fn read(identity: &Identity) -> Result<Certified, Error> {
+fn read(identity: &ClientIdentity) -> Result<Certified, Error> {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(identity.certificate.as_bytes())
         .collect::<Result<_, _>>()
         .map_err(|error| Error::Certificate(error.to_string()))?;

@@ -14,7 +14,7 @@ use std::{
 };
 
 use airside_blocking_http::{
-    Address, Client, Error, Identity, Patience, Payload, Request, Tls, Trust,
+    Address, Client, ClientIdentity, Error, Payload, Request, RequestTimeouts, Tls, Trust,
 };
 use rustls::server::WebPkiClientVerifier;
 
@@ -53,12 +53,12 @@ fn says(text: &'static str) -> String {
 }
 
 /// Second tries come soon; everything else has time.
-fn patience() -> Patience {
-    Patience {
+fn patience() -> RequestTimeouts {
+    RequestTimeouts {
         tries: 3,
         pause: Duration::from_millis(1),
         longest_pause: Duration::from_secs(2),
-        ..Patience::default()
+        ..RequestTimeouts::default()
     }
 }
 
@@ -140,14 +140,14 @@ fn until_closed(mut stream: TcpStream) {
 #[test]
 fn silence_and_dribbling_end() {
     let (silent, _) = serve(|stream, _, _| until_closed(stream));
-    let get = |url: &str, patience: Patience| {
+    let get = |url: &str, patience: RequestTimeouts| {
         let client = Client::with_patience(&Trust::Public, patience).unwrap();
         client.fetch(Request::get(Address::parse(url).unwrap()), 1000)
     };
     let silence = Duration::from_millis(100);
     let error = get(
         &silent,
-        Patience {
+        RequestTimeouts {
             silence,
             ..patience()
         },
@@ -166,7 +166,7 @@ fn silence_and_dribbling_end() {
             }
         }
     });
-    let hasty = Patience {
+    let hasty = RequestTimeouts {
         grace: Duration::from_millis(1200),
         speed: 1 << 20,
         ..patience()
@@ -433,11 +433,11 @@ fn certificates_are_checked_unless_told_otherwise() {
 fn a_server_may_ask_who_we_are_and_be_called_otherwise() {
     let me = rcgen::generate_simple_self_signed(vec!["me".to_owned()]).unwrap();
     let (url, pem, _done) = tls_server("vault.example.org", Some(&me.cert));
-    let identity = Identity {
+    let identity = ClientIdentity {
         certificate: me.cert.pem(),
         key: me.signing_key.serialize_pem(),
     };
-    let fetch = |identity: Option<&Identity>, server_name: Option<&str>| {
+    let fetch = |identity: Option<&ClientIdentity>, server_name: Option<&str>| {
         let tls = Tls {
             trust: Trust::Also(vec![pem.clone()]),
             identity: identity.cloned(),
@@ -450,7 +450,7 @@ fn a_server_may_ask_who_we_are_and_be_called_otherwise() {
     assert_eq!(fetch(Some(&identity), name).unwrap(), b"ok");
     assert!(fetch(None, name).is_err());
     assert!(fetch(Some(&identity), None).is_err());
-    let wrong = Identity {
+    let wrong = ClientIdentity {
         key: "hunter2".to_owned(),
         ..identity
     };

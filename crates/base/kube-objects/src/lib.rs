@@ -24,6 +24,10 @@ pub use names::{is_image_name, is_object_name};
 /// nodes have the image already, or a pod fails instead of running an image of a stranger.
 pub const DEFAULT_IMAGE: &str = concat!("airside.local/airside:", env!("CARGO_PKG_VERSION"));
 
+/// The shim's image in the pods of steps, unless the target names another: the one that `dev/image
+/// shim` writes.
+pub const DEFAULT_SHIM_IMAGE: &str = "airside.local/shim:dev";
+
 /// Returns owned copies of texts, as the types of `k8s-openapi` want them.
 pub fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Time after which a connection that works is looked at again.
-const LOOK: Duration = Duration::from_secs(5);
+const MAX_RECHECK: Duration = Duration::from_secs(5);
 
 /// The reason for which a connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -129,7 +129,7 @@ impl Activity {
     pub async fn ended(&self) -> ConnectionEnd {
         loop {
             let wait = self.0.state.lock().wait();
-            let left = wait.map_or(LOOK, |wait| {
+            let left = wait.map_or(MAX_RECHECK, |wait| {
                 wait.patience.saturating_sub(wait.since.elapsed())
             });
             if left.is_zero() {
@@ -164,7 +164,7 @@ impl Drop for InFlight {
 mod tests {
     use super::*;
 
-    const SOON: Duration = Duration::from_secs(10);
+    const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
     const LATER: Duration = Duration::from_secs(100);
 
     async fn ends_within(activity: &Activity, time: Duration) -> Option<ConnectionEnd> {
@@ -173,8 +173,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn hostile_silence_ends_but_work_does_not() {
-        let activity = Activity::new(SOON);
-        assert_eq!(ends_within(&activity, SOON / 2).await, None);
+        let activity = Activity::new(CLIENT_TIMEOUT);
+        assert_eq!(ends_within(&activity, CLIENT_TIMEOUT / 2).await, None);
         let request = activity.begin(LATER);
         assert_eq!(ends_within(&activity, LATER * 10).await, None);
         drop(request);
@@ -187,14 +187,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn hostile_stalls_in_a_request_end_it_unless_something_moves() {
-        let activity = Activity::new(SOON);
+        let activity = Activity::new(CLIENT_TIMEOUT);
         let _request = activity.begin(LATER);
         for _ in 0..10 {
-            activity.stalls(SOON);
-            assert_eq!(ends_within(&activity, SOON / 2).await, None);
+            activity.stalls(CLIENT_TIMEOUT);
+            assert_eq!(ends_within(&activity, CLIENT_TIMEOUT / 2).await, None);
             activity.moves();
         }
-        activity.stalls(SOON);
+        activity.stalls(CLIENT_TIMEOUT);
         assert_eq!(
             ends_within(&activity, LATER).await,
             Some(ConnectionEnd::Overdue)
@@ -203,7 +203,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_kept_connection_may_be_silent() {
-        let activity = Activity::new(SOON);
+        let activity = Activity::new(CLIENT_TIMEOUT);
         activity.keep();
         assert_eq!(ends_within(&activity, LATER * 100).await, None);
         assert_eq!(activity.waited(), None);

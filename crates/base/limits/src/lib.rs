@@ -15,6 +15,6 @@ mod transfers;
 
 pub use activity::{Activity, ConnectionEnd, InFlight};
 pub use files::{Files, files_of_steps};
-pub use pace::Pace;
+pub use pace::TransferPace;
 pub use places::{ConnectionPlace, Limits, Peer, Places};
 pub use transfers::{Busy, Stopped, Transfers, Turn};

@@ -9,13 +9,13 @@ const BYTES_PER_SECOND: u64 = 1024;
 /// altogether, plus a second for each kilobyte that moves. Only time in which the server waits for
 /// the peer counts, so that a slow disk is not held against it.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct TransferPace {
     patience: Duration,
     waited: Duration,
     bytes: u64,
 }
 
-impl Pace {
+impl TransferPace {
     pub fn new(patience: Duration) -> Self {
         Self {
             patience,
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn hostile_drips_run_out_of_time() {
-        let mut pace = Pace::new(TEST_PATIENCE);
+        let mut pace = TransferPace::new(TEST_PATIENCE);
         let mut drips = 0;
         while !pace.left().is_zero() {
             pace.moved(SECOND, 1);
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_slow_line_never_does_but_may_not_stall() {
-        let mut pace = Pace::new(TEST_PATIENCE);
+        let mut pace = TransferPace::new(TEST_PATIENCE);
         for _ in 0..10_000 {
             pace.moved(SECOND, 2048);
             assert_eq!(pace.left(), TEST_PATIENCE);

@@ -5,7 +5,7 @@ use landlock::{
     RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
-use crate::Reach;
+use crate::SandboxReach;
 
 /// Programs, libraries and data of the system.
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
@@ -52,18 +52,18 @@ pub fn has_landlock() -> bool {
 
 /// Closes all files but those within reach and below the working folder. Gives whether the kernel
 /// can do so.
-pub(crate) fn close(reach: Reach) -> Result<bool, RulesetError> {
+pub(crate) fn close(reach: SandboxReach) -> Result<bool, RulesetError> {
     let all = AccessFs::from_all(NEWEST);
     let ruleset = Ruleset::default()
         .handle_access(all)?
         .scope(Scope::from_all(NEWEST))?;
     // The process accepts no connections. One with a reach connects to servers: that is its work.
     let ruleset = match reach {
-        Reach::System => ruleset.handle_access(AccessNet::BindTcp)?,
-        Reach::Folder => ruleset.handle_access(AccessNet::from_all(NEWEST))?,
+        SandboxReach::System => ruleset.handle_access(AccessNet::BindTcp)?,
+        SandboxReach::Folder => ruleset.handle_access(AccessNet::from_all(NEWEST))?,
     };
     let mut ruleset = ruleset.create()?;
-    if reach == Reach::System {
+    if reach == SandboxReach::System {
         let readable = AccessFs::from_read(NEWEST);
         let certificates = CERTIFICATES.iter().filter_map(std::env::var_os);
         ruleset = ruleset

@@ -1,10 +1,10 @@
 //! A process that handles what strangers send confines itself first: it gives up root,
 //! capabilities, most files, unusual system calls and more memory than it should need.
 //!
-//! The checker ([`Reach::System`]) and the two processes of the image store use it: one asks
-//! registries ([`Reach::System`] too), the other unpacks layers ([`Reach::Folder`]). The process
-//! that starts them clears their environment but for [`passed_on`], and gives each a number of
-//! [`Users`].
+//! The checker ([`SandboxReach::System`]) and the two processes of the image store use it: one asks
+//! registries ([`SandboxReach::System`] too), the other unpacks layers ([`SandboxReach::Folder`]).
+//! The process that starts them clears their environment but for [`passed_on`], and gives each a
+//! number of [`Users`].
 //!
 //! **Invariant:** [`enter`] is called by a process with one thread, and either confines it or
 //! fails; what this machine cannot do is named, never left out in silence.
@@ -34,7 +34,7 @@ pub const NOBODY: u32 = 65534;
 
 /// The files and servers that a confined process gets at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum SandboxReach {
     /// Programs, libraries and settings of the system, its own folder, and any server. It keeps no
     /// capability.
     System,
@@ -48,7 +48,7 @@ pub enum Reach {
 pub struct Confinement<'a> {
     /// The one folder that it may write to. It becomes the working folder.
     pub folder: &'a Path,
-    pub reach: Reach,
+    pub reach: SandboxReach,
     /// The user that a process of root becomes. Without one it may only become `nobody`, where
     /// Landlock keeps processes of one user apart.
     pub user: Option<u32>,
@@ -68,7 +68,7 @@ pub fn enter(confinement: &Confinement<'_>) -> io::Result<Vec<String>> {
     limit(confinement)?;
     std::env::set_current_dir(confinement.folder)?;
     let root = rustix::process::geteuid().is_root();
-    if root && confinement.reach == Reach::Folder {
+    if root && confinement.reach == SandboxReach::Folder {
         rustix::process::chroot(".")?;
     }
     rustix::thread::set_no_new_privs(true)?;
@@ -81,8 +81,8 @@ pub fn enter(confinement: &Confinement<'_>) -> io::Result<Vec<String>> {
     }
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     match confinement.reach {
-        Reach::System => Filter::default().install()?,
-        Reach::Folder => Filter::without_network().install()?,
+        SandboxReach::System => Filter::default().install()?,
+        SandboxReach::Folder => Filter::without_network().install()?,
     }
     Ok(without)
 }

@@ -12,7 +12,7 @@ use super::*;
 const INSIDE: &str = "AIRSIDE_TEST_SANDBOX";
 const USER: u32 = 60_777;
 
-fn confinement(folder: &Path, reach: Reach) -> Confinement<'_> {
+fn confinement(folder: &Path, reach: SandboxReach) -> Confinement<'_> {
     Confinement {
         folder,
         reach,
@@ -63,7 +63,7 @@ fn hostile_process_with_the_systems_reach_gets_at_nothing_else() {
         |folder| {
             let secret = folder.parent().unwrap().join("secret");
             fs::read(&secret).unwrap();
-            let without = enter(&confinement(folder, Reach::System)).unwrap();
+            let without = enter(&confinement(folder, SandboxReach::System)).unwrap();
             assert_eq!(without, Vec::<String>::new());
             for path in [secret.to_str().unwrap(), "/etc/shadow", "/proc/1/environ"] {
                 assert!(fs::read(path).is_err(), "{path}");
@@ -86,7 +86,7 @@ fn hostile_process_with_its_folder_alone_gets_at_no_server_and_no_other_file() {
         "hostile_process_with_its_folder_alone_gets_at_no_server_and_no_other_file",
         |folder| {
             let root = rustix::process::geteuid().is_root();
-            let without = enter(&confinement(folder, Reach::Folder)).unwrap();
+            let without = enter(&confinement(folder, SandboxReach::Folder)).unwrap();
             assert_eq!(without, Vec::<String>::new());
             for path in ["/etc/passwd", "/usr", "../secret", "/proc/self/environ"] {
                 let read = fs::read(path)
@@ -123,7 +123,7 @@ fn without_landlock_each_process_has_a_user_and_an_account() {
             std::env::set_current_dir(folder).unwrap();
             let confinement = Confinement {
                 needs_account: true,
-                ..confinement(folder, Reach::System)
+                ..confinement(folder, SandboxReach::System)
             };
             let lacks = user::leave_root(&confinement, false).unwrap();
             assert_eq!(lacks, None);

@@ -8,7 +8,7 @@ use std::{
 
 use airside_confine::Capabilities;
 
-use crate::{Confinement, NOBODY, Reach, account};
+use crate::{Confinement, NOBODY, SandboxReach, account};
 
 /// Becomes another user than root, and gives that user the working folder. Gives the name of what
 /// the machine lacks. `apart` says that Landlock keeps processes of one user from each other.
@@ -40,16 +40,16 @@ pub(crate) fn leave_root(confinement: &Confinement<'_>, apart: bool) -> io::Resu
     Ok(lacks)
 }
 
-fn take_over(user: u32, reach: Reach) -> io::Result<()> {
+fn take_over(user: u32, reach: SandboxReach) -> io::Result<()> {
     // A process that keeps the capabilities over owners needs no folder of its own.
-    if reach == Reach::System && fs::metadata(".")?.uid() == 0 {
+    if reach == SandboxReach::System && fs::metadata(".")?.uid() == 0 {
         chown(".", Some(user), Some(user))?;
     }
     become_user(user, reach)
 }
 
-fn become_user(user: u32, reach: Reach) -> io::Result<()> {
-    let keeps = libc::c_ulong::from(reach == Reach::Folder);
+fn become_user(user: u32, reach: SandboxReach) -> io::Result<()> {
+    let keeps = libc::c_ulong::from(reach == SandboxReach::Folder);
     // SAFETY: these calls change ids and a flag of this process and touch no memory; there is one
     // thread.
     let done = unsafe {
@@ -62,8 +62,8 @@ fn become_user(user: u32, reach: Reach) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     match reach {
-        Reach::System => Capabilities::NONE.give_up_others(),
-        Reach::Folder => write_as_root(),
+        SandboxReach::System => Capabilities::NONE.give_up_others(),
+        SandboxReach::Folder => write_as_root(),
     }
 }
 

@@ -16,15 +16,15 @@ pub struct Authorities {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AuthoritiesError {
-    #[error("cannot read {0}: {1}")]
-    Unreadable(String, std::io::Error),
-    #[error("cannot use {0}: {1}")]
-    File(String, Box<Self>),
+    #[error("cannot read the file of certificate authorities {0}")]
+    Unreadable(String, #[source] std::io::Error),
+    #[error("cannot use the file of certificate authorities {0}")]
+    File(String, #[source] Box<Self>),
     #[error(
-        "no certificate in it: it must be PEM, with lines of BEGIN CERTIFICATE and END CERTIFICATE"
+        "it holds no certificate: it must be PEM, with lines of BEGIN CERTIFICATE and END CERTIFICATE"
     )]
     None,
-    #[error("certificate {number} in it is none: {reason}")]
+    #[error("certificate {number} of the authorities cannot be read: {reason}")]
     Broken { number: usize, reason: String },
 }
 
@@ -41,9 +41,9 @@ impl Authorities {
         let mut roots = RootCertStore::empty();
         for (number, read) in (1..).zip(CertificateDer::pem_slice_iter(text.as_bytes())) {
             let broken = |reason: String| AuthoritiesError::Broken { number, reason };
-            let certificate = read.map_err(|error| broken(error.to_string()))?;
+            let certificate = read.map_err(|error| broken(airside_model::chain(&error)))?;
             let added = roots.add(certificate);
-            added.map_err(|error| broken(error.to_string()))?;
+            added.map_err(|error| broken(airside_model::chain(&error)))?;
         }
         if roots.is_empty() {
             return Err(AuthoritiesError::None);

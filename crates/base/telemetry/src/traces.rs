@@ -21,7 +21,7 @@ use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
 use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
 
-pub use adopt::{Cause, adopt};
+pub use adopt::{TraceCause, adopt};
 
 /// The target of every span here. Filters for the log turn it off.
 pub const TARGET: &str = "trace";

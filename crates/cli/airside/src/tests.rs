@@ -10,7 +10,7 @@ use std::{
 
 use clap::{Arg, ArgAction, CommandFactory as _};
 
-use airside_app::settings::{self, Origin, Setting};
+use airside_app::settings::{self, Setting, SettingOrigin};
 
 use crate::Arguments;
 
@@ -140,15 +140,21 @@ fn an_option_wins_over_the_file_and_the_file_over_the_default() {
             settings[name].origin.clone(),
         )
     };
-    let from_file = |line| Origin::File {
+    let from_file = |line| SettingOrigin::File {
         path: path.clone().into(),
         line,
     };
     assert_eq!(shown("listen"), ("127.0.0.1:1".to_owned(), from_file(1)));
-    assert_eq!(shown("log-format"), ("human".to_owned(), Origin::Option));
+    assert_eq!(
+        shown("log-format"),
+        ("human".to_owned(), SettingOrigin::Option)
+    );
     assert_eq!(shown("user"), ("a:b c:d".to_owned(), from_file(3)));
-    assert_eq!(shown("data"), ("airside-data".to_owned(), Origin::Default));
-    assert_eq!(shown("targets"), (String::new(), Origin::Unset));
+    assert_eq!(
+        shown("data"),
+        ("airside-data".to_owned(), SettingOrigin::Default)
+    );
+    assert_eq!(shown("targets"), (String::new(), SettingOrigin::Unset));
     let twice = read(&[
         "--data", "a", "--user", "a:b", "--data", "b", "--user", "c:d",
     ])

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Pause after an API server did not take a patch.
-const AGAIN: Duration = Duration::from_secs(5);
+const PATCH_RETRY: Duration = Duration::from_secs(5);
 
 pub(crate) async fn keep(client: Client, seen: ViewReceiver, shutdown: CancellationToken) {
     tokio::select! {
@@ -120,7 +120,7 @@ impl Waiting {
                             pod = key.1,
                             "scheduling gate of a pod not removed"
                         );
-                        AGAIN
+                        PATCH_RETRY
                     }
                 },
             };

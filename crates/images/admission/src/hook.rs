@@ -24,7 +24,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use crate::{NAME, watch::until};
 
 /// Pause after the configuration could not be written to the API server.
-const AGAIN: Duration = Duration::from_secs(15);
+const HOOK_RETRY: Duration = Duration::from_secs(15);
 
 /// Keeps the configuration current until the shutdown.
 pub(crate) async fn keep(client: Client, certs: OwnCerts, shutdown: CancellationToken) {
@@ -67,7 +67,7 @@ async fn follow(client: Client, certs: OwnCerts) {
             Some(hook) => correct(&hooks, hook, &certs, &mut bundle).await,
             None => true,
         };
-        again = (!is_right).then(|| Instant::now() + AGAIN);
+        again = (!is_right).then(|| Instant::now() + HOOK_RETRY);
     }
 }
 

@@ -19,9 +19,9 @@ use crate::{
 
 /// Interval of reads of the Secret, which another replica may have changed. It is well below the
 /// time that a new authority has to settle.
-const LOOK: Duration = Duration::from_secs(10 * 60);
+const SECRET_INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// Pause after a look that failed.
-const AGAIN: Duration = Duration::from_secs(15);
+const SECRET_RETRY: Duration = Duration::from_secs(15);
 /// Replicas that start together write together; each time one of them gets through.
 const TRIES: u32 = 20;
 
@@ -113,7 +113,7 @@ impl OwnCerts {
                         error = %chain(&error),
                         "certificates not renewed"
                     );
-                    AGAIN
+                    SECRET_RETRY
                 }
             };
         }
@@ -124,7 +124,7 @@ impl OwnCerts {
         let left = due.duration_since(Timestamp::now());
         Duration::try_from(left)
             .unwrap_or_default()
-            .clamp(AGAIN, LOOK)
+            .clamp(SECRET_RETRY, SECRET_INTERVAL)
     }
 }
 

@@ -74,7 +74,7 @@ impl Served {
 }
 
 fn certified(material: &Material, provider: &CryptoProvider) -> Result<CertifiedKey, BadKey> {
-    let bad = |error: &dyn fmt::Display| BadKey(error.to_string());
+    let bad = |error: &dyn std::error::Error| BadKey(airside_model::chain(error));
     let chain: Vec<CertificateDer<'static>> =
         CertificateDer::pem_slice_iter(material.leaf.as_bytes())
             .collect::<Result<_, _>>()

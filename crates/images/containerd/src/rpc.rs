@@ -142,7 +142,7 @@ fn request<Q>(question: Q) -> Request<Q> {
 }
 
 fn at(path: &str) -> Result<PathAndQuery, ContainerdError> {
-    PathAndQuery::try_from(path).map_err(|error| ContainerdError::Refused(error.to_string()))
+    PathAndQuery::try_from(path).map_err(|error| ContainerdError::Refused(chain(&error)))
 }
 
 /// Distinguishes a failed connection from a refusal of the runtime: after the former nothing is

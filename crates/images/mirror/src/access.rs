@@ -61,12 +61,12 @@ pub enum AccessAnswer {
 }
 
 #[derive(Debug)]
-pub struct Access {
+pub struct UpstreamAccess {
     upstream: Upstream,
     yes: Mutex<HashMap<(Repository, [u8; 32]), Instant>>,
 }
 
-impl Access {
+impl UpstreamAccess {
     pub fn new(upstream: Upstream) -> Self {
         Self {
             upstream,
@@ -159,7 +159,7 @@ impl AccessAnswer {
 
     pub(crate) fn of(error: &Away) -> Self {
         let status = matches!(error, Away::Resting(_)).then_some(StatusCode::TOO_MANY_REQUESTS);
-        Self::Away(status, error.to_string())
+        Self::Away(status, airside_model::chain(&error))
     }
 }
 

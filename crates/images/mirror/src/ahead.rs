@@ -85,7 +85,7 @@ impl Mirror {
         let text = self.drain(repository, What::Manifest(which)).await?;
         Document::parse(&text).map_err(|error| AheadError::Manifest {
             image,
-            why: error.to_string(),
+            why: airside_model::chain(&error),
         })
     }
 
@@ -113,7 +113,7 @@ impl Mirror {
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| AheadError::Broken {
                 image: image.clone(),
-                why: error.to_string(),
+                why: airside_model::chain(&error),
             })?;
             if let (Ok(piece), false) = (frame.into_data(), is_blob) {
                 text.extend_from_slice(&piece);

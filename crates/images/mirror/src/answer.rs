@@ -10,8 +10,8 @@ use http_body_util::{BodyExt as _, Empty, StreamBody, combinators::UnsyncBoxBody
 
 use crate::storage::Pieces;
 
-pub type Body = UnsyncBoxBody<Bytes, io::Error>;
-pub type MirrorAnswer = Response<Body>;
+pub type MirrorBody = UnsyncBoxBody<Bytes, io::Error>;
+pub type MirrorAnswer = Response<MirrorBody>;
 
 /// Header of an answer from what is kept, since the registry could not be asked.
 const STALE: HeaderName = HeaderName::from_static("airside-stale");

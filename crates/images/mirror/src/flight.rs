@@ -173,7 +173,7 @@ impl Flights {
                 Err(error) => {
                     tracing::warn!(%digest, error = %chain(&error), "content not fetched");
                     let _ = tokio::fs::remove_file(&path).await;
-                    Progress::Failed(error.to_string())
+                    Progress::Failed(chain(&error))
                 }
             });
         });

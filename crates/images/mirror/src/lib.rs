@@ -32,10 +32,10 @@ mod storage;
 mod upstream;
 mod upstreams;
 
-pub use access::{Access, AccessAnswer, Caller};
+pub use access::{AccessAnswer, Caller, UpstreamAccess};
 pub use ahead::{Ahead, AheadError};
 pub use airside_serve::{Authorities, AuthoritiesError};
-pub use answer::{Body, MirrorAnswer, failure, refusal};
+pub use answer::{MirrorAnswer, MirrorBody, failure, refusal};
 pub use asked::{AskedThing, NotAsked, What};
 pub use client::{Away, Client};
 pub use collect::{CollectRules, Collected};

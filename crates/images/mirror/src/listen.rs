@@ -36,7 +36,7 @@ async fn answer(mirror: &Mirror, request: &Request<Incoming>) -> MirrorAnswer {
     }
     let asked = match AskedThing::parse(request.uri().path(), request.uri().query()) {
         Ok(asked) => asked,
-        Err(error) => return failure(StatusCode::NOT_FOUND, &error.to_string()),
+        Err(error) => return failure(StatusCode::NOT_FOUND, &airside_model::chain(&error)),
     };
     mirror
         .answer(&Question {

@@ -35,7 +35,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Access, Client, MirrorAnswer, Registries, Registry, Upstream};
+use crate::{Client, MirrorAnswer, Registries, Registry, Upstream, UpstreamAccess};
 
 use self::{
     hosts::{Hosts, WrittenHosts},
@@ -144,7 +144,7 @@ impl NodeMirror {
         let probe = Arc::<Probe>::default();
         let local = Arc::new(Local {
             registries,
-            access: Access::new(upstream),
+            access: UpstreamAccess::new(upstream),
             sharing,
             probe: probe.clone(),
         });

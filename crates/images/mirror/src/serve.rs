@@ -7,7 +7,7 @@ use airside_oci::{ByteRange, Digest, MAX_DOCUMENT_BYTES, OutsideRange, Repositor
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use crate::{
-    Access, AccessAnswer, AskedThing, Caller, MirrorAnswer, Reply, Storage, Upstream, What,
+    AccessAnswer, AskedThing, Caller, MirrorAnswer, Reply, Storage, Upstream, UpstreamAccess, What,
     access::{proves, verdict},
     answer::{Head, failure, refusal},
     flight::{Flights, NotBegun, StorageLook},
@@ -26,7 +26,7 @@ const LARGEST_BLOB: u64 = 64 << 30;
 pub struct Mirror(Arc<Inner>);
 
 struct Inner {
-    access: Access,
+    access: UpstreamAccess,
     storage: Arc<dyn Storage>,
     flights: Flights,
 }
@@ -42,7 +42,9 @@ pub(crate) struct Request<'a> {
 /// Answer of the registry to the question if the caller may have a thing.
 enum Permit {
     Fresh,
+    /// The registry is away, and gave it to the caller a while ago.
     Stale,
+    Refused(MirrorAnswer),
 }
 
 impl Mirror {
@@ -50,7 +52,7 @@ impl Mirror {
     /// must be on the same file system.
     pub fn open(upstream: Upstream, storage: Arc<dyn Storage>, spool: &Path) -> io::Result<Self> {
         Ok(Self(Arc::new(Inner {
-            access: Access::new(upstream),
+            access: UpstreamAccess::new(upstream),
             storage,
             flights: Flights::open(spool)?,
         })))
@@ -170,11 +172,11 @@ impl Mirror {
         let Some(size) = self.0.storage.size(digest).await? else {
             return Ok(None);
         };
-        let permit = match self.permit(request, digest, Some(size)).await? {
-            Ok(permit) => permit,
-            Err(refused) => return Ok(Some(refused)),
+        let is_stale = match self.permit(request, digest, Some(size)).await? {
+            Permit::Fresh => is_stale,
+            Permit::Stale => true,
+            Permit::Refused(refused) => return Ok(Some(refused)),
         };
-        let is_stale = is_stale || matches!(permit, Permit::Stale);
         match self.kept(request, digest, size, is_stale).await {
             // Removed as garbage meanwhile: as if it had not been there.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -188,13 +190,13 @@ impl Mirror {
         request: &Request<'_>,
         digest: &Digest,
         size: Option<u64>,
-    ) -> io::Result<Result<Permit, MirrorAnswer>> {
+    ) -> io::Result<Permit> {
         let Request { asked, caller, .. } = request;
         let repository = &asked.repository;
         let link = NoteName::link(repository, digest);
         let is_linked = self.0.storage.note(&link).await?.is_some();
         if is_linked && self.0.access.is_fresh(repository, caller) {
-            return Ok(Ok(Permit::Fresh));
+            return Ok(Permit::Fresh);
         }
         match self.0.access.ask(asked, caller, size).await {
             AccessAnswer::Yes(headers) => {
@@ -207,9 +209,9 @@ impl Mirror {
                         .write_note(&link, kind(asked, &headers))
                         .await?;
                 }
-                Ok(Ok(Permit::Fresh))
+                Ok(Permit::Fresh)
             }
-            AccessAnswer::No(status, headers) => Ok(Err(refusal(status, &headers))),
+            AccessAnswer::No(status, headers) => Ok(Permit::Refused(refusal(status, &headers))),
             AccessAnswer::Away(status, words) => {
                 let public = self.0.storage.note(&NoteName::public(repository)).await?;
                 let is_public = public.is_some_and(|note| note.age < PUBLIC);
@@ -220,9 +222,9 @@ impl Mirror {
                         reason = words,
                         "registry away; kept content served without its answer"
                     );
-                    return Ok(Ok(Permit::Stale));
+                    return Ok(Permit::Stale);
                 }
-                Ok(Err(away(status, &words)))
+                Ok(Permit::Refused(away(status, &words)))
             }
         }
     }
@@ -325,7 +327,7 @@ impl Mirror {
                 .storage
                 .write_note(&link, kind.unwrap_or_default())
                 .await?;
-        } else if let Err(refused) = self.permit(request, digest, flight.size).await? {
+        } else if let Permit::Refused(refused) = self.permit(request, digest, flight.size).await? {
             return Ok(Some(refused));
         }
         let range = match flight.size.map(|size| read_range(request, size)) {
@@ -337,7 +339,7 @@ impl Mirror {
         let first = range.map_or(0, |range| range.first);
         let pieces = match flight.read(first, length).await {
             Ok(pieces) => pieces,
-            Err(error) => return Ok(Some(away(None, &error.to_string()))),
+            Err(error) => return Ok(Some(away(None, &chain(&error)))),
         };
         let head = Head {
             digest,
@@ -357,7 +359,7 @@ impl Mirror {
         let reply = upstream.ask(&Method::GET, asked, caller, None).await;
         let reply = reply.map_err(|error| match AccessAnswer::of(&error) {
             AccessAnswer::Away(status, words) => Box::new(away(status, &words)),
-            AccessAnswer::Yes(_) | AccessAnswer::No(..) => Box::new(away(None, &error.to_string())),
+            AccessAnswer::Yes(_) | AccessAnswer::No(..) => Box::new(away(None, &chain(&error))),
         })?;
         let size = reply.headers().get(header::CONTENT_LENGTH);
         let size: Option<u64> = size.and_then(|size| size.to_str().ok()?.parse().ok());

@@ -66,7 +66,7 @@ pub enum Task {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum AgentError {
+pub enum NodeAgentError {
     #[error(transparent)]
     Containerd(#[from] ContainerdError),
     #[error("the API server: {0}")]
@@ -83,7 +83,7 @@ pub async fn keep(
     task: Task,
     mirror: Mirror,
     shutdown: CancellationToken,
-) -> Result<(), AgentError> {
+) -> Result<(), NodeAgentError> {
     let client = Client::try_from(kube::Config::infer().await?)?;
     let runtime = Containerd::at(&settings.runtime_socket)?;
     info!(
@@ -113,7 +113,7 @@ async fn look_after(
     cluster: Cluster,
     mirror: Mirror,
     shutdown: CancellationToken,
-) -> Result<(), AgentError> {
+) -> Result<(), NodeAgentError> {
     let mut health = settings.health;
     let last = cluster.reported_status().await?;
     let (known, news) = tokio::sync::watch::channel(None);
@@ -174,9 +174,9 @@ async fn events(runtime: Containerd, happened: tokio::sync::watch::Sender<()>) {
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, AgentError> {
+async fn listen(address: SocketAddr) -> Result<TcpListener, NodeAgentError> {
     let listener = TcpListener::bind(address).await;
-    listener.map_err(|error| AgentError::Health(address, error))
+    listener.map_err(|error| NodeAgentError::Health(address, error))
 }
 
 async fn answer_probes(listener: TcpListener) {

@@ -20,7 +20,7 @@ mod run;
 pub use airside_containerd::ContainerdError;
 pub use airside_registry::proxy::{Upstream, UpstreamError, serve};
 pub use airside_serve::{Authorities, AuthoritiesError};
-pub use images::{AgentError, OperatorClient, Settings, Task, keep};
+pub use images::{NodeAgentError, OperatorClient, Settings, Task, keep};
 pub use options::{ImageOptions, Missing};
 pub use run::{NodeError, NodeOptions};
 

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::{
-    AgentError, Authorities, AuthoritiesError, ImageOptions, Missing, Upstream,
+    Authorities, AuthoritiesError, ImageOptions, Missing, NodeAgentError, Upstream,
     mirror::MirrorOptions,
 };
 
@@ -46,7 +46,7 @@ pub enum NodeError {
     #[error(transparent)]
     Options(#[from] Missing),
     #[error("images cannot be kept on this node: {0}")]
-    Images(#[from] AgentError),
+    Images(#[from] NodeAgentError),
     #[error(transparent)]
     Mirror(#[from] MirrorError),
     #[error(transparent)]

@@ -29,7 +29,7 @@ pub(crate) fn topics(set: &ImageSet) -> Vec<SetTopic> {
     let of = |wanted| {
         Question::of(wanted)
             .map(topic)
-            .map_err(|error| error.to_string())
+            .map_err(|error| airside_model::chain(&error))
     };
     set.spec.images.iter().map(of).collect()
 }

@@ -124,7 +124,7 @@ impl Monitor {
                 .await
                 .map_err(|error| Trouble {
                     state: TagState::Error,
-                    words: error.to_string(),
+                    words: airside_model::chain(&error),
                     retry_after: None,
                 })?,
         };
@@ -134,7 +134,7 @@ impl Monitor {
         asked.await.unwrap_or_else(|error| {
             Err(Trouble {
                 state: TagState::Error,
-                words: format!("asking was not finished: {error}"),
+                words: format!("asking was not finished: {}", airside_model::chain(&error)),
                 retry_after: None,
             })
         })

@@ -36,7 +36,7 @@ use crate::{
 /// News that come together are looked at together.
 const TOGETHER: Duration = Duration::from_millis(250);
 /// Pause after a write that failed.
-const AGAIN: Duration = Duration::from_secs(2);
+const WRITE_RETRY: Duration = Duration::from_secs(2);
 /// Longest wait for the next round, whatever happens or does not.
 const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Writes that are under way at once.
@@ -126,7 +126,7 @@ impl Operator {
         if all_done {
             self.next(clock)
         } else {
-            clock + AGAIN
+            clock + WRITE_RETRY
         }
     }
 

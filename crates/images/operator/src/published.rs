@@ -14,7 +14,7 @@ use tokio::{sync::watch, time::sleep};
 
 use crate::{CA_CONFIG_MAP, writes::MANAGER};
 
-const AGAIN: Duration = Duration::from_secs(5);
+const PUBLISH_RETRY: Duration = Duration::from_secs(5);
 
 /// Writes the bundle now and whenever it changes. All replicas have the same bundle, so their order
 /// does not matter.
@@ -35,7 +35,7 @@ pub(crate) async fn keep(client: Client, namespace: String, mut bundle: watch::R
                 config_map = CA_CONFIG_MAP,
                 "authority for agents not published"
             );
-            sleep(AGAIN).await;
+            sleep(PUBLISH_RETRY).await;
             continue;
         }
         if bundle.changed().await.is_err() {

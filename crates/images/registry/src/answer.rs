@@ -11,9 +11,9 @@ use serde::Serialize;
 use crate::Error;
 
 /// Body of an answer: nothing, a text, or a blob as it is read from the disk.
-pub type Body = UnsyncBoxBody<Bytes, io::Error>;
+pub type RegistryBody = UnsyncBoxBody<Bytes, io::Error>;
 
-pub(crate) type RegistryAnswer = Response<Body>;
+pub(crate) type RegistryAnswer = Response<RegistryBody>;
 
 /// Challenge that tells clients how to log in.
 const CHALLENGE: &str = "Basic realm=\"airside\"";

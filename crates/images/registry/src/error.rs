@@ -8,7 +8,7 @@ use std::{
 use airside_oci::{BadDigest, BadRepositoryName, BadTag, BadTagOrDigest, Digest, OutsideRange};
 use http::StatusCode;
 
-use crate::{Access, RepositoryName};
+use crate::{RepositoryAccess, RepositoryName};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -27,7 +27,7 @@ pub enum Error {
     #[error("the token is not valid, or no longer")]
     BadToken,
     #[error("the token does not allow to {0} {1}")]
-    Denied(Access, RepositoryName),
+    Denied(RepositoryAccess, RepositoryName),
     #[error("there is no repository {0}")]
     NoRepository(RepositoryName),
     #[error("there is no blob {1} in {0}")]

@@ -28,9 +28,9 @@ mod token;
 mod uploads;
 
 pub use airside_oci::{Digest, RepositoryName, Tag, TagOrDigest};
-pub use answer::Body;
+pub use answer::RegistryBody;
 pub use error::Error;
 pub use name::team_repository;
 pub use publish::Published;
 pub use serve::Registry;
-pub use token::{Access, Grant, Tokens};
+pub use token::{Grant, RepositoryAccess, Tokens};

@@ -43,7 +43,7 @@ impl Manifest {
             )));
         }
         let document = Document::parse_as(text, kind)
-            .map_err(|error: BadDocument| Error::Manifest(error.to_string()))?;
+            .map_err(|error: BadDocument| Error::Manifest(airside_model::chain(&error)))?;
         let digest = |descriptor: Descriptor| descriptor.digest;
         let (blobs, manifests, subject, artifact_type, annotations) = match document {
             Document::Index(index) => (

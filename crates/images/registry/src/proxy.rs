@@ -41,7 +41,7 @@ const OWN: [HeaderName; 8] = [
     HeaderName::from_static("keep-alive"),
 ];
 
-type Body = BoxBody<Bytes, hyper::Error>;
+type RegistryBody = BoxBody<Bytes, hyper::Error>;
 
 #[derive(Clone)]
 struct Proxy {
@@ -90,7 +90,7 @@ fn client(
 }
 
 impl Proxy {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(&self, request: Request<Incoming>) -> Response<RegistryBody> {
         let asked = request.uri().path_and_query().cloned();
         let Some(asked) = asked.filter(|asked| is_registrys(asked.path())) else {
             return refusal(
@@ -115,7 +115,7 @@ impl Proxy {
         &self,
         request: &Request<Incoming>,
         asked: &PathAndQuery,
-    ) -> Result<Response<Body>, String> {
+    ) -> Result<Response<RegistryBody>, String> {
         let upstream = &self.upstream;
         let uri = upstream.uri(asked);
         let uri = uri.ok_or_else(|| format!("{upstream} has no such place"))?;
@@ -149,7 +149,7 @@ fn passed_on(headers: &HeaderMap) -> HeaderMap {
     passed
 }
 
-fn refusal(status: StatusCode, words: &str) -> Response<Body> {
+fn refusal(status: StatusCode, words: &str) -> Response<RegistryBody> {
     let answer = airside_serve::oci_error(status, airside_serve::oci_code(status), words);
     answer.map(|body| body.map_err(|never| match never {}).boxed())
 }

@@ -4,7 +4,7 @@ mod blobs;
 mod manifests;
 mod pushing;
 
-use std::{fmt::Display, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use airside_model::{Quotas, chain};
 use airside_volumes::Watermarks;
@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, Request, StatusCode, header, request::Parts};
 use serde_json::json;
 
 use crate::{
-    Access, Body, Error, Grant, RepositoryName, Tokens,
+    Error, Grant, RegistryBody, RepositoryAccess, RepositoryName, Tokens,
     answer::{RegistryAnswer, empty, headers_only, json, set},
     clock,
     route::Route,
@@ -96,10 +96,10 @@ impl Registry {
         self.blocking(move |store| store.collect(unused_for)).await
     }
 
-    pub async fn answer<B>(&self, request: Request<B>) -> http::Response<Body>
+    pub async fn answer<B>(&self, request: Request<B>) -> http::Response<RegistryBody>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: std::error::Error,
     {
         let (parts, body) = request.into_parts();
         let mut answer = match self.handle(&parts, body).await {
@@ -123,7 +123,7 @@ impl Registry {
     async fn handle<B>(&self, parts: &Parts, body: B) -> Result<RegistryAnswer, Error>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: std::error::Error,
     {
         // The token comes first: without one a client learns nothing, not even what is wrong with
         // the request.
@@ -209,11 +209,11 @@ impl Registry {
     }
 }
 
-fn needed(method: &Method) -> Access {
+fn needed(method: &Method) -> RepositoryAccess {
     match *method {
-        Method::GET | Method::HEAD => Access::Pull,
-        Method::DELETE => Access::Delete,
-        _ => Access::Push,
+        Method::GET | Method::HEAD => RepositoryAccess::Pull,
+        Method::DELETE => RepositoryAccess::Delete,
+        _ => RepositoryAccess::Push,
     }
 }
 
@@ -221,17 +221,17 @@ fn needed(method: &Method) -> Access {
 const MAX_QUOTED_CHARS: usize = 160;
 
 /// Reads `repository:NAME:pull,push`.
-fn scoped(scope: &str) -> Result<(RepositoryName, Access), Error> {
+fn scoped(scope: &str) -> Result<(RepositoryName, RepositoryAccess), Error> {
     let wrong = || Error::Scope(scope.chars().take(MAX_QUOTED_CHARS).collect());
     let rest = scope.strip_prefix("repository:").ok_or_else(wrong)?;
     let (name, actions) = rest.rsplit_once(':').ok_or_else(wrong)?;
     let access = actions.split(',').map(|action| match action {
-        "pull" => Ok(Access::Pull),
-        "push" => Ok(Access::Push),
-        "delete" | "*" => Ok(Access::Delete),
+        "pull" => Ok(RepositoryAccess::Pull),
+        "push" => Ok(RepositoryAccess::Push),
+        "delete" | "*" => Ok(RepositoryAccess::Delete),
         _ => Err(wrong()),
     });
-    let access: Vec<Access> = access.collect::<Result<_, _>>()?;
+    let access: Vec<RepositoryAccess> = access.collect::<Result<_, _>>()?;
     let most = access.into_iter().max().ok_or_else(wrong)?;
     Ok((RepositoryName::parse(name)?, most))
 }

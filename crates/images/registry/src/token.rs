@@ -14,13 +14,13 @@ use crate::{Error, RepositoryName, clock};
 /// Each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Access {
+pub enum RepositoryAccess {
     Pull,
     Push,
     Delete,
 }
 
-impl fmt::Display for Access {
+impl fmt::Display for RepositoryAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Pull => "pull from",
@@ -35,7 +35,7 @@ impl fmt::Display for Access {
 pub struct Grant {
     /// This repository and all below it.
     pub repository: RepositoryName,
-    pub access: Access,
+    pub access: RepositoryAccess,
     /// Seconds since 1970.
     pub expires: u64,
 }
@@ -43,14 +43,14 @@ pub struct Grant {
 #[derive(Serialize, Deserialize)]
 struct Written {
     repository: String,
-    access: Access,
+    access: RepositoryAccess,
     expires: u64,
 }
 
 impl Grant {
     /// Returns a grant that lasts for `least` to twice that, and makes the same token for as long
     /// as `least`: a pull secret with it need not be written anew for each use.
-    pub fn steady(repository: RepositoryName, access: Access, least: Duration) -> Self {
+    pub fn steady(repository: RepositoryName, access: RepositoryAccess, least: Duration) -> Self {
         let window = least.as_secs().max(1);
         Self {
             repository,
@@ -59,7 +59,7 @@ impl Grant {
         }
     }
 
-    pub fn allows(&self, access: Access, repository: &RepositoryName) -> bool {
+    pub fn allows(&self, access: RepositoryAccess, repository: &RepositoryName) -> bool {
         access <= self.access && self.repository.holds(repository)
     }
 }
@@ -116,7 +116,7 @@ mod tests {
     fn grant() -> Grant {
         Grant {
             repository: team_repository("main"),
-            access: Access::Push,
+            access: RepositoryAccess::Push,
             expires: 1000,
         }
     }
@@ -144,7 +144,7 @@ mod tests {
         let token = tokens.issue(&grant());
         let (_, seal) = token.split_once('.').unwrap();
         let more = Grant {
-            access: Access::Delete,
+            access: RepositoryAccess::Delete,
             ..grant()
         };
         let (body, _) = tokens
@@ -159,11 +159,11 @@ mod tests {
     fn it_allows_what_it_says() {
         let repository = |name| RepositoryName::parse(name).unwrap();
         for (access, name, allowed) in [
-            (Access::Pull, "team/main/a", true),
-            (Access::Push, "team/main", true),
-            (Access::Delete, "team/main/a", false),
-            (Access::Pull, "team/other/a", false),
-            (Access::Pull, "team/mainly", false),
+            (RepositoryAccess::Pull, "team/main/a", true),
+            (RepositoryAccess::Push, "team/main", true),
+            (RepositoryAccess::Delete, "team/main/a", false),
+            (RepositoryAccess::Pull, "team/other/a", false),
+            (RepositoryAccess::Pull, "team/mainly", false),
         ] {
             assert_eq!(grant().allows(access, &repository(name)), allowed, "{name}");
         }
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_steady_one_lasts() {
         let hour = Duration::from_secs(3600);
-        let grant = Grant::steady(team_repository("main"), Access::Pull, hour);
+        let grant = Grant::steady(team_repository("main"), RepositoryAccess::Pull, hour);
         let left = grant.expires - clock::seconds();
         assert!((3600..=7200).contains(&left), "{left}");
         assert_eq!(grant.expires % 3600, 0);

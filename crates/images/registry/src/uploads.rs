@@ -3,7 +3,6 @@
 
 use std::{
     collections::HashMap,
-    fmt::Display,
     fs,
     path::{Path, PathBuf},
     pin::pin,
@@ -110,7 +109,7 @@ impl Upload {
     pub(crate) async fn append<B>(&mut self, body: B) -> Result<(), Error>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: std::error::Error,
     {
         let mut body = pin!(body);
         loop {
@@ -119,7 +118,7 @@ impl Upload {
             let frame = match frame {
                 Err(_) => return Err(Error::Cut("no data arrived in time".to_owned())),
                 Ok(None) => break,
-                Ok(Some(Err(error))) => return Err(Error::Cut(error.to_string())),
+                Ok(Some(Err(error))) => return Err(Error::Cut(airside_model::chain(&error))),
                 Ok(Some(Ok(frame))) => frame,
             };
             let Ok(data) = frame.into_data() else {

@@ -7,7 +7,7 @@ mod common;
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use airside_model::Version;
-use airside_registry::{Access, Error, RepositoryName, team_repository};
+use airside_registry::{Error, RepositoryAccess, RepositoryName, team_repository};
 use airside_resource_types::{InRequest, Object, OutRequest};
 use common::{RegistryStage, grant};
 use serde_json::{Value, json};
@@ -53,8 +53,12 @@ async fn a_folder_becomes_an_image_once() {
     assert_eq!(first.digest, second.digest);
     assert!(house.registry.is_there(&name, &first.digest));
 
-    let other = house.registry.token(&grant("team/other", Access::Delete));
-    let own = house.registry.token(&grant(name.as_str(), Access::Pull));
+    let other = house
+        .registry
+        .token(&grant("team/other", RepositoryAccess::Delete));
+    let own = house
+        .registry
+        .token(&grant(name.as_str(), RepositoryAccess::Pull));
     let pull = |token: String| {
         let request = InRequest {
             source: source(&house, name.as_str(), &token),
@@ -87,7 +91,9 @@ async fn the_client_of_the_resource_type_pushes_and_pulls() {
     );
     artifact(artifacts.path());
     let name = RepositoryName::parse("team/main/app").unwrap();
-    let token = house.registry.token(&grant(name.as_str(), Access::Push));
+    let token = house
+        .registry
+        .token(&grant(name.as_str(), RepositoryAccess::Push));
     let from = source(&house, name.as_str(), &token);
     let to = source(&house, "team/main/app/copy", &token);
     let (registry, path, own) = (

@@ -5,7 +5,7 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use airside_registry::{
-    Access, Grant, Registry, Tokens,
+    Grant, Registry, RepositoryAccess, Tokens,
     proxy::{self, Upstream},
     team_repository,
 };
@@ -111,7 +111,11 @@ async fn an_image_comes_through_with_its_own_teams_token_alone() {
     let name = team_repository("main");
     let published = house.registry.publish(&name, artifact.path()).unwrap();
     let token = |team: &str| {
-        let grant = Grant::steady(team_repository(team), Access::Pull, Duration::from_secs(60));
+        let grant = Grant::steady(
+            team_repository(team),
+            RepositoryAccess::Pull,
+            Duration::from_secs(60),
+        );
         house.registry.token(&grant)
     };
     let path = format!("/v2/{name}/manifests/{}", published.digest);

@@ -6,7 +6,7 @@ mod common;
 
 use std::time::Duration;
 
-use airside_registry::{Access, Grant, Tokens, team_repository};
+use airside_registry::{Grant, RepositoryAccess, Tokens, team_repository};
 use common::{MANIFEST, REPOSITORY, RegistryStage, basic, digest, grant, manifest};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -32,10 +32,10 @@ async fn without_a_token_there_is_nothing_to_see() {
         );
         assert_eq!(answer.header("www-authenticate"), "Basic realm=\"airside\"");
     }
-    let forged = Tokens::new(b"another key").issue(&grant("team/main", Access::Delete));
+    let forged = Tokens::new(b"another key").issue(&grant("team/main", RepositoryAccess::Delete));
     let own = house.registry.token(&Grant {
         expires: 1,
-        ..grant("team/main", Access::Delete)
+        ..grant("team/main", RepositoryAccess::Delete)
     });
     for login in [
         basic(&forged),
@@ -57,8 +57,16 @@ async fn a_token_opens_what_it_says_and_nothing_else() {
     let house = RegistryStage::open().await;
     house.push_image("layer", "v1").await;
     let blob = digest(b"layer");
-    let ours = basic(&house.registry.token(&grant(REPOSITORY, Access::Pull)));
-    let theirs = basic(&house.registry.token(&grant("team/other", Access::Delete)));
+    let ours = basic(
+        &house
+            .registry
+            .token(&grant(REPOSITORY, RepositoryAccess::Pull)),
+    );
+    let theirs = basic(
+        &house
+            .registry
+            .token(&grant("team/other", RepositoryAccess::Delete)),
+    );
     let place = format!("/v2/{REPOSITORY}/manifests/v1");
     let layer = format!("/v2/{REPOSITORY}/blobs/{blob}");
     for (login, method, path, status) in [
@@ -109,7 +117,11 @@ async fn a_token_opens_what_it_says_and_nothing_else() {
 async fn a_token_is_exchanged_for_a_lesser_one_only() {
     let house = RegistryStage::open().await;
     house.push_image("layer", "v1").await;
-    let login = basic(&house.registry.token(&grant("team/main", Access::Push)));
+    let login = basic(
+        &house
+            .registry
+            .token(&grant("team/main", RepositoryAccess::Push)),
+    );
     let get = async |scope: &str| {
         let path = format!("/v2/token?service=airside&scope={scope}");
         house
@@ -207,7 +219,9 @@ async fn wrong_content_is_not_kept() {
 
 /// Sends the beginning of a piece and hangs up, as a client does that is killed.
 async fn cut(house: &RegistryStage, place: &str) {
-    let token = house.registry.token(&grant("team/main", Access::Push));
+    let token = house
+        .registry
+        .token(&grant("team/main", RepositoryAccess::Push));
     let mut stream = TcpStream::connect(("127.0.0.1", house.port)).await.unwrap();
     let head = format!(
         "PATCH {place} HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nContent-Length: 10\r\n\r\n0123",
@@ -254,7 +268,7 @@ fn a_grant_for_a_while_is_the_same_token() {
     let grant = || {
         Grant::steady(
             team_repository("main"),
-            Access::Pull,
+            RepositoryAccess::Pull,
             Duration::from_secs(86_400 * 365),
         )
     };
@@ -268,7 +282,11 @@ async fn hostile_teams_push_no_more_than_their_quota() {
     let house = RegistryStage::open_with_quotas(quotas.into_iter().collect()).await;
     let push = async |team: &str, data: &[u8]| {
         let repository = format!("team/{team}/app");
-        let login = basic(&house.registry.token(&grant(&repository, Access::Push)));
+        let login = basic(
+            &house
+                .registry
+                .token(&grant(&repository, RepositoryAccess::Push)),
+        );
         let path = format!("/v2/{repository}/blobs/uploads/?digest={}", digest(data));
         let headers = [("authorization", login.as_str())];
         house.ask_as("POST", &path, &headers, data).await

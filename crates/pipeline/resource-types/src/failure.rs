@@ -52,7 +52,7 @@ pub enum Failure {
 
 impl From<BadDigest> for Failure {
     fn from(error: BadDigest) -> Self {
-        Self::said(error.to_string())
+        Self::said(airside_model::chain(&error))
     }
 }
 

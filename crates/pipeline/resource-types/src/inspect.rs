@@ -120,7 +120,7 @@ fn first_mistake(form: &Form, mut settings: Object) -> Option<SettingsMistake> {
     // Each turn but the last leaves out a key.
     loop {
         let failure = (form.read)(settings.clone()).err()?;
-        let words = failure.to_string();
+        let words = airside_model::chain(&failure);
         let named = top_key(&failure);
         let key = named.clone().or_else(|| culprit(form, &settings, &words));
         let value = key.as_ref().and_then(|key| settings.get(key));
@@ -157,7 +157,9 @@ fn culprit(form: &Form, settings: &Object, words: &str) -> Option<String> {
     let found = keys.find(|key| {
         let mut rest = settings.clone();
         rest.remove(*key);
-        let other = (form.read)(rest).err().map(|failure| failure.to_string());
+        let other = (form.read)(rest)
+            .err()
+            .map(|failure| airside_model::chain(&failure));
         other.as_deref() != Some(words)
     });
     found.cloned()

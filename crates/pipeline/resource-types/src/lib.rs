@@ -37,12 +37,12 @@ pub use git::{AskCheckout, checkout_files};
 pub use inspect::{SettingsMistake, SettingsPart, inspect_settings};
 pub use privilege::Privilege;
 pub use program::main;
-pub use registry::{AskedImage, AskedRegistry, Asking, Pace, Standing, TagList};
+pub use registry::{AskedImage, AskedRegistry, Asking, RequestPause, Standing, TagList};
 pub use registry_image::{
     Mirror, Mirrors, NoMirror, Registries, ServedImage, download_image, has_image, has_login,
     served_image,
 };
-pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
+pub use request::{CheckInput, InRequest, Object, OutRequest, Produced};
 pub use versions::{Constraint, Semver};
 
 /// The names of the types that this crate has.
@@ -120,7 +120,7 @@ pub fn needs_programs(type_: &str, source: &Object) -> bool {
 /// A server that checks by itself says which privilege the check should seem to have.
 pub fn check(
     type_: &str,
-    request: CheckRequest,
+    request: CheckInput,
     privilege: Privilege,
     log: &mut dyn Write,
 ) -> Result<Vec<Version>, Failure> {

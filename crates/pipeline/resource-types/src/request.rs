@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use airside_model::{MetadataField, Version};
+use airside_model::{MetadataField, Version, chain};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ pub type Object = Map<String, Value>;
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CheckRequest {
+pub struct CheckInput {
     #[serde(default)]
     pub source: Object,
     #[serde(default)]
@@ -55,8 +55,8 @@ pub(crate) fn read<T: DeserializeOwned>(part: Part, object: Object) -> Result<T,
     let form = |object: Object| serde_json::from_value::<T>(Value::Object(object));
     form(object.clone()).map_err(|error| Failure::Invalid {
         part,
-        key: culprit(&object, &error.to_string(), &|object| {
-            form(object).err().map(|error| error.to_string())
+        key: culprit(&object, &chain(&error), &|object| {
+            form(object).err().map(|error| chain(&error))
         }),
         error,
     })

@@ -74,7 +74,7 @@ impl Carried {
 /// Builds that a walk is about. Only builds count that can vouch for an input, so that a job with
 /// many builds that never saw a resource is as quick to walk as one with few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Carrying {
+pub enum WalkSubject {
     /// Any version of the resource.
     Resource(ResourceId),
     Version(Carried),
@@ -153,7 +153,7 @@ pub trait History {
     fn older_build(
         &self,
         job: JobId,
-        carrying: Carrying,
+        carrying: WalkSubject,
         before: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Self::Error>;
 
@@ -161,7 +161,7 @@ pub trait History {
     fn newer_build(
         &self,
         job: JobId,
-        carrying: Carrying,
+        carrying: WalkSubject,
         after: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Self::Error>;
 }

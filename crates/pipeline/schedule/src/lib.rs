@@ -40,4 +40,4 @@ pub use moment::Moment;
 pub use names::{NameId, Names};
 pub use question::{PAGE, Question, StoreAnswer, Used, WrongAnswer};
 pub use resolve::{Reason, Resolution, Resolver, resolve};
-pub use view::{Change, Learnt, Ticket, View};
+pub use view::{Change, ChangeTicket, Learnt, View};

@@ -22,7 +22,7 @@ use crate::{BuildKey, Moment, NameId, Resolution};
 
 /// The origin of a pending build, and so of its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum BuildOrigin {
     /// A person triggered it: it waits for checks that ended after that.
     Manual,
     /// An earlier pass created it.
@@ -44,7 +44,7 @@ pub enum Original {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
     pub key: BuildKey,
-    pub origin: Origin,
+    pub origin: BuildOrigin,
     pub created: Moment,
     pub aborted: bool,
 }
@@ -221,7 +221,7 @@ fn judge(
     if state.pauses.job {
         return Err(Wait::JobPaused);
     }
-    if let Origin::Rerun(original) = build.origin {
+    if let BuildOrigin::Rerun(original) = build.origin {
         match original {
             Original::Ready => {}
             Original::NoInputs => return Err(Wait::OriginalInputs),

@@ -3,7 +3,7 @@
 
 use airside_model::BuildId;
 
-use crate::pass::{JobState, Origin, Original, Pending};
+use crate::pass::{BuildOrigin, JobState, Original, Pending};
 use crate::pass::{is_input_stale, is_max_in_flight_reached};
 use crate::{NameId, Names};
 
@@ -72,8 +72,8 @@ pub fn preparation(state: &JobState<'_>, build: &Pending, names: &Names) -> Prep
     };
     for input in &state.job.inputs {
         let reason = match build.origin {
-            Origin::Rerun(original) => missing_in_original(original, input.name, names),
-            Origin::Manual | Origin::Trigger => missing(state, build, input.name),
+            BuildOrigin::Rerun(original) => missing_in_original(original, input.name, names),
+            BuildOrigin::Manual | BuildOrigin::Trigger => missing(state, build, input.name),
         };
         let blocking = Blocking::from(reason.is_some());
         preparation.inputs.push((input.name, blocking));

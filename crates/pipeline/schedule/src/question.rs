@@ -2,7 +2,7 @@
 
 use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
 
-use crate::history::{Carrying, VersionState};
+use crate::history::{VersionState, WalkSubject};
 use crate::{BuildKey, Carried, NameId, Order};
 
 /// Number of rows that answer a walk, unless a view was made with another.
@@ -31,13 +31,13 @@ pub enum Question {
     /// Succeeded builds that carry this, at or below a key, newest first: [`StoreAnswer::Builds`].
     BuildsDown {
         job: JobId,
-        carrying: Carrying,
+        carrying: WalkSubject,
         from: BuildKey,
     },
     /// Succeeded builds that carry this, at or above a key, oldest first: [`StoreAnswer::Builds`].
     BuildsUp {
         job: JobId,
-        carrying: Carrying,
+        carrying: WalkSubject,
         from: BuildKey,
     },
 }

@@ -25,9 +25,9 @@ use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
 use self::builds::JobView;
 pub use self::change::Change;
 use self::ticket::Touched;
-pub use self::ticket::{Learnt, Ticket};
+pub use self::ticket::{ChangeTicket, Learnt};
 use self::versions::ResourceView;
-use crate::history::{Carrying, LastUse, Placed, Succeeded, VersionState};
+use crate::history::{LastUse, Placed, Succeeded, VersionState, WalkSubject};
 use crate::{BuildKey, Carried, History, NameId, Order, PAGE, Question};
 
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl History for View {
     fn older_build(
         &self,
         job: JobId,
-        carrying: Carrying,
+        carrying: WalkSubject,
         before: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Question> {
         let known = self.jobs.get(&job);
@@ -157,7 +157,7 @@ impl History for View {
     fn newer_build(
         &self,
         job: JobId,
-        carrying: Carrying,
+        carrying: WalkSubject,
         after: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Question> {
         let known = self.jobs.get(&job);

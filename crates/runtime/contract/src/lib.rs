@@ -22,7 +22,7 @@ pub use board::Board;
 pub use cause::{Cause, Shortage, cause_from_peer};
 pub use condition::{Condition, Lack, Shape};
 pub use observation::{Observation, Observed};
-pub use spec::{Access, ClaimEnvironment, Image, Mount, PlacementSpec, PullSource};
+pub use spec::{ClaimEnvironment, Image, Mount, MountAccess, PlacementSpec, PullSource};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

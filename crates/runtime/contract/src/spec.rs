@@ -155,12 +155,12 @@ pub struct ClaimEnvironment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     pub path: String,
-    pub access: Access,
+    pub access: MountAccess,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Access {
+pub enum MountAccess {
     /// A copy-on-write view of a sealed volume.
     Input { volume: VolumeId },
     /// An empty folder that becomes a volume when sealed.

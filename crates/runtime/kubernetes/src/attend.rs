@@ -22,11 +22,11 @@ const ANXIOUS: Duration = Duration::from_secs(1);
 /// Pause before the next look for what is lacking, at first and when a step wanted it: an
 /// administrator may have mended it. As long as the answer stays the same, each pause is twice the
 /// one before.
-const AGAIN: Duration = Duration::from_secs(30);
+const MIN_PREFLIGHT_PAUSE: Duration = Duration::from_secs(30);
 /// The longest of these pauses, and the pause where nothing is lacking.
-const AT_LAST: Duration = Duration::from_secs(10 * 60);
+const MAX_PREFLIGHT_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// Pause before another try to find out what could not be found out.
-const SOON: Duration = Duration::from_secs(3);
+const DOUBT_PAUSE: Duration = Duration::from_secs(3);
 
 /// Starts both; they end with the handle.
 pub(crate) fn start(
@@ -86,7 +86,7 @@ impl Doubts {
     /// Waits until it is time to look again: after `pause`, or sooner if there is a doubt.
     async fn next(&self, pause: Duration) {
         let asked = async {
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(MIN_PREFLIGHT_PAUSE).await;
             self.wanted.notified().await;
         };
         tokio::select! {
@@ -101,9 +101,11 @@ impl Doubts {
 /// long as it stays the same.
 fn pause(lacks: &[Lack], before: Option<&[Lack]>, last: Duration) -> Duration {
     match before {
-        _ if lacks.is_empty() => AT_LAST,
-        Some(before) if before == lacks => (last * 2).clamp(AGAIN, AT_LAST),
-        _ => AGAIN,
+        _ if lacks.is_empty() => MAX_PREFLIGHT_PAUSE,
+        Some(before) if before == lacks => {
+            (last * 2).clamp(MIN_PREFLIGHT_PAUSE, MAX_PREFLIGHT_PAUSE)
+        }
+        _ => MIN_PREFLIGHT_PAUSE,
     }
 }
 
@@ -202,10 +204,10 @@ impl Attendant {
     }
 
     async fn look_for_lacks(&self, preflight: &Preflight) {
-        let (mut before, mut last) = (None::<Vec<Lack>>, AGAIN);
+        let (mut before, mut last) = (None::<Vec<Lack>>, MIN_PREFLIGHT_PAUSE);
         loop {
             let Ok(lacks) = preflight.run().await else {
-                self.doubts.next(SOON).await;
+                self.doubts.next(DOUBT_PAUSE).await;
                 continue;
             };
             let lacks = self.learn_all(preflight, lacks).await;
@@ -236,10 +238,10 @@ impl Attendant {
             let worker = &self.target.name;
             for lack in lacks.iter().filter(|lack| !condition.lacks.contains(lack)) {
                 let shapes: Vec<String> = lack.shapes.iter().map(ToString::to_string).collect();
-                warn!(%worker, cannot_run = shapes.join(", "), reason = lack.why, "worker lacks something");
+                warn!(%worker, cannot_run = shapes.join(", "), reason = lack.why, "worker cannot run every step");
             }
             if lacks.is_empty() {
-                info!(%worker, "worker lacks nothing");
+                info!(%worker, "worker can run every step");
             }
             condition.lacks = lacks;
             true
@@ -260,16 +262,23 @@ mod tests {
             why: why.to_owned(),
         };
         let (one, other) = ([lack("one")], [lack("other")]);
-        let (mut last, mut asked) = (AGAIN, 0);
+        let (mut last, mut asked) = (MIN_PREFLIGHT_PAUSE, 0);
         let mut left = Duration::from_secs(24 * 3600);
         while let Some(rest) = left.checked_sub(last) {
             (last, left, asked) = (pause(&one, Some(&one), last), rest, asked + 1);
         }
         assert!(asked < 150, "{asked} times in a day");
-        assert_eq!(last, AT_LAST);
-        assert_eq!(pause(&other, Some(&one), last), AGAIN, "it is news");
-        assert_eq!(pause(&[], Some(&one), AGAIN), AT_LAST);
-        assert_eq!(pause(&one, None, AGAIN), AGAIN);
+        assert_eq!(last, MAX_PREFLIGHT_PAUSE);
+        assert_eq!(
+            pause(&other, Some(&one), last),
+            MIN_PREFLIGHT_PAUSE,
+            "it is news"
+        );
+        assert_eq!(
+            pause(&[], Some(&one), MIN_PREFLIGHT_PAUSE),
+            MAX_PREFLIGHT_PAUSE
+        );
+        assert_eq!(pause(&one, None, MIN_PREFLIGHT_PAUSE), MIN_PREFLIGHT_PAUSE);
     }
 
     #[tokio::test(start_paused = true)]
@@ -277,11 +286,11 @@ mod tests {
         let doubts = Doubts::default();
         doubts.wanted();
         let before = Instant::now();
-        doubts.next(AT_LAST).await;
-        assert_eq!(before.elapsed(), AGAIN);
+        doubts.next(MAX_PREFLIGHT_PAUSE).await;
+        assert_eq!(before.elapsed(), MIN_PREFLIGHT_PAUSE);
         doubts.raise();
         let before = Instant::now();
-        doubts.next(AT_LAST).await;
+        doubts.next(MAX_PREFLIGHT_PAUSE).await;
         assert_eq!(before.elapsed(), Duration::ZERO);
     }
 

@@ -216,8 +216,8 @@ impl PullSecrets {
         unavailable(&self.worker, message)
     }
 
-    fn forgetful(&self, error: &str) -> Error {
-        let message = format!("the names of pull secrets are not at hand: {error}");
+    fn forgetful(&self, reason: &str) -> Error {
+        let message = format!("the names of pull secrets are not at hand: {reason}");
         unavailable(&self.worker, message)
     }
 }

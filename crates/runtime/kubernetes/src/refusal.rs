@@ -1,6 +1,6 @@
 //! Errors of the API server as errors of a placement: to be repeated later, or never.
 
-use airside_model::WorkerName;
+use airside_model::{WorkerName, chain};
 use airside_runtime::{Cause, Error};
 use kube::core::Status;
 
@@ -14,7 +14,7 @@ pub(crate) fn classify(worker: &WorkerName, doing: &str, error: &kube::Error) ->
     let kube::Error::Api(status) = error else {
         return unavailable(
             worker,
-            format!("{doing}: the API server cannot be asked: {error}"),
+            format!("{doing}: the API server cannot be asked: {}", chain(&error)),
         );
     };
     let said = if status.message.is_empty() {

@@ -26,6 +26,7 @@ use std::{
 
 use airside_model::WorkerName;
 use serde::Deserialize;
+use serde_json::json;
 
 pub use self::offer::{Offer, PodSecurity};
 pub use crate::pod::rules::PodRule;
@@ -282,13 +283,11 @@ pub fn from_flags(flags: &[String]) -> Result<Vec<Target>, TargetsError> {
         column: 0,
         message,
     };
-    let mut text = String::from("targets:\n");
-    for flag in flags {
-        text.push_str(&flag::entry(flag).map_err(invalid)?);
-    }
     if flags.is_empty() {
         return Ok(Vec::new());
     }
-    // Lines of the text that was made of the flags mean nothing to the administrator.
-    file::parse(&text).map_err(|fault| invalid(fault.message))
+    let entries = flags.iter().map(|flag| flag::entry(flag));
+    let entries = entries.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
+    // JSON is YAML. Its lines mean nothing to the administrator.
+    file::parse(&json!({ "targets": entries }).to_string()).map_err(|fault| invalid(fault.message))
 }

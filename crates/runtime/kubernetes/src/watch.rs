@@ -64,7 +64,7 @@ impl Watched {
         let config = watcher::Config::default().labels(&selector);
         let mut events = pin!(watcher(pods, config).default_backoff());
         let (mut listed, mut away) = (HashSet::new(), false);
-        let mut ticks = tokio::time::interval(late::LOOK);
+        let mut ticks = tokio::time::interval(late::LATE_INTERVAL);
         loop {
             let next = tokio::select! {
                 next = events.try_next() => next,

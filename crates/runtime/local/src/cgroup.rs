@@ -35,6 +35,28 @@ pub(crate) fn remove(installation: &InstallationId, handle: &Handle) -> io::Resu
     Ok(())
 }
 
+/// Number of processes of a container that the kernel killed because its memory ran out.
+pub(crate) fn oom_kills(installation: &InstallationId, handle: &Handle) -> u64 {
+    let inside = path(installation, handle);
+    let root = Path::new(ROOT);
+    let file = if is_unified() {
+        root.join(&inside[1..]).join("memory.events")
+    } else {
+        root.join("memory")
+            .join(&inside[1..])
+            .join("memory.oom_control")
+    };
+    // A group that is gone or has no such file tells nothing.
+    parse_oom_kills(&fs::read_to_string(file).unwrap_or_default())
+}
+
+fn parse_oom_kills(text: &str) -> u64 {
+    let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count
+        .and_then(|count| count.trim().parse().ok())
+        .unwrap_or(0)
+}
+
 /// Kills whatever runs in any group of the installation and removes them all.
 pub(crate) fn remove_all(installation: &InstallationId) -> io::Result<()> {
     for group in groups_of(installation).filter(|group| group.is_dir()) {
@@ -129,4 +151,18 @@ fn kill_members(group: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn oom_kills_of_both_versions_are_read() {
+        let unified = "low 0\nhigh 0\nmax 12\noom 2\noom_kill 3\noom_group_kill 0\n";
+        assert_eq!(parse_oom_kills(unified), 3);
+        let old = "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n";
+        assert_eq!(parse_oom_kills(old), 1);
+        assert_eq!(parse_oom_kills(""), 0);
+    }
 }

@@ -151,7 +151,8 @@ fn git() -> MeansState {
         }
         Ok(output) => MeansState::Lacking(format!("`git --version` fails: {}", output.status)),
         Err(error) => MeansState::Lacking(format!(
-            "the program `git` (package git) cannot be run: {error}"
+            "the program `git` (package git) cannot be run: {}",
+            chain(&error)
         )),
     }
 }

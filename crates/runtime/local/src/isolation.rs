@@ -169,7 +169,13 @@ pub fn can_show_other_ids(helper: &[OsString], folder: &Path, ids: IdRange) -> R
         .arg(ids.to_string())
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("{}: {error}", Path::new(program).display()))?;
+        .map_err(|error| {
+            format!(
+                "{}: {error}",
+                Path::new(program).display(),
+                error = chain(&error)
+            )
+        })?;
     if output.status.success() {
         return Ok(());
     }

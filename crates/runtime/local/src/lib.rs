@@ -19,6 +19,7 @@ mod bundle;
 mod capabilities;
 mod cgroup;
 mod container;
+mod end;
 mod error;
 mod examine;
 pub mod helper;

@@ -8,7 +8,7 @@ use std::{
 
 use airside_model::VolumeId;
 use airside_rootfs::Rootfs;
-use airside_runtime::{Access, Image, PlacementSpec};
+use airside_runtime::{Image, MountAccess, PlacementSpec};
 use airside_volumes::Volumes;
 
 use crate::{
@@ -213,8 +213,8 @@ fn places(spec: &PlacementSpec) -> Result<Vec<Place>, Error> {
             .find(same)
             .expect("it is there or was just put there");
         match &mount.access {
-            Access::Input { volume } => place.input = Some(volume.clone()),
-            Access::Output => place.output = true,
+            MountAccess::Input { volume } => place.input = Some(volume.clone()),
+            MountAccess::Output => place.output = true,
         }
     }
     places.sort_by_key(|place| Path::new(&place.path).components().count());

@@ -4,6 +4,7 @@ use std::{fs, io, os::fd::OwnedFd};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec},
+    ioctl::{Opcode, Updater, opcode},
     process::{Pid, PidfdFlags, Signal},
 };
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,67 @@ impl Process {
         let same = started == self.started && boot().is_ok_and(|boot| boot == self.boot);
         (same && !matches!(state, 'Z' | 'X')).then_some(fd)
     }
+
+    /// The status of the process if it has ended and its parent has not waited for it.
+    fn zombie_status(&self) -> Option<i32> {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?;
+        let (state, started) = parse_stat(&text)?;
+        let is_zombie = started == self.started && matches!(state, 'Z' | 'X');
+        let status = text.split_ascii_whitespace().next_back()?.parse().ok();
+        status.filter(|_| is_zombie)
+    }
+}
+
+/// The exit of a process whose parent is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProcessExit {
+    Code(i32),
+    Signal(i32),
+}
+
+impl ProcessExit {
+    /// Reads the status that `wait` gives to a parent.
+    fn of_status(status: i32) -> Self {
+        match status & 0x7f {
+            0 => Self::Code((status >> 8) & 0xff),
+            signal => Self::Signal(signal),
+        }
+    }
+}
+
+/// The first version of the kernel's `struct pidfd_info`.
+#[repr(C)]
+#[derive(Default)]
+struct PidfdInfo {
+    mask: u64,
+    cgroup: u64,
+    ids: [u32; 11],
+    exit_code: i32,
+}
+
+/// Asks for the exit, which the kernel has for a process that its parent has waited for.
+const PIDFD_INFO_EXIT: u64 = 1 << 3;
+const PIDFD_GET_INFO: Opcode = opcode::read_write::<PidfdInfo>(0xff, 11);
+
+/// Returns the exit of a process that has ended, as far as the kernel tells it: before Linux 6.15
+/// the kernel tells it only until the parent has waited for the process.
+pub(crate) fn exit(process: &Process, fd: &OwnedFd) -> Option<ProcessExit> {
+    // In this order: once its line is gone, the kernel has the exit for the descriptor.
+    let status = process.zombie_status().or_else(|| reaped_status(fd))?;
+    Some(ProcessExit::of_status(status))
+}
+
+fn reaped_status(fd: &OwnedFd) -> Option<i32> {
+    let mut info = PidfdInfo {
+        mask: PIDFD_INFO_EXIT,
+        ..PidfdInfo::default()
+    };
+    // SAFETY: the request's number holds the size of what the kernel fills in.
+    let asked = unsafe {
+        let request = Updater::<PIDFD_GET_INFO, PidfdInfo>::new(&mut info);
+        rustix::ioctl::ioctl(fd, request)
+    };
+    (asked.is_ok() && info.mask & PIDFD_INFO_EXIT != 0).then_some(info.exit_code)
 }
 
 pub(crate) fn kill(fd: &OwnedFd) {
@@ -121,6 +183,21 @@ mod tests {
         kill(&fd);
         assert!(ended(&fd, 10));
         assert!(process.open().is_none(), "a zombie does not live");
+        assert_eq!(exit(&process, &fd), Some(ProcessExit::Signal(9)));
         child.wait().unwrap();
+        // Kernels before 6.15 have forgotten it.
+        let exit = exit(&process, &fd);
+        assert!(
+            matches!(exit, None | Some(ProcessExit::Signal(9))),
+            "{exit:?}"
+        );
+    }
+
+    #[test]
+    fn statuses_are_codes_or_signals() {
+        assert_eq!(ProcessExit::of_status(0), ProcessExit::Code(0));
+        assert_eq!(ProcessExit::of_status(3 << 8), ProcessExit::Code(3));
+        assert_eq!(ProcessExit::of_status(9), ProcessExit::Signal(9));
+        assert_eq!(ProcessExit::of_status(0x80 | 11), ProcessExit::Signal(11));
     }
 }

@@ -121,7 +121,7 @@ fn kernel(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Obstacle {
 /// there.
 fn map_ids(users: Range, groups: Range) -> Result<(), Obstacle> {
     let mapping = |error: io::Error| Obstacle::Mapping {
-        message: error.to_string(),
+        message: airside_model::chain(&error),
     };
     let pid = std::process::id();
     let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());

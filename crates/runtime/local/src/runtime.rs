@@ -29,10 +29,11 @@ use tracing::warn;
 use crate::{
     Carriage, Error, LocalOptions, cgroup,
     container::{ContainerDir, Record, Status, plain_name},
+    end,
     isolation::Isolation,
     leavings, make, network, obstacle, prepare,
     presence::{self, Presence},
-    process::Process,
+    process::{self, Process, ProcessExit},
     remove,
 };
 
@@ -101,7 +102,7 @@ impl LocalRuntime {
 
     fn note(&self, handle: &Handle, status: Status) {
         let Status::Running(process) = status else {
-            self.board.set(handle, self.exited());
+            self.board.set(handle, self.exited(handle));
             return;
         };
         let news = self
@@ -115,22 +116,27 @@ impl LocalRuntime {
     /// Reports the container's end once it comes. The error is that end, if the container is gone
     /// already.
     fn watch(&self, handle: &Handle, process: &Process) -> Result<(), Observed> {
-        let fd = process.open().ok_or_else(|| self.exited())?;
+        let fd = process.open().ok_or_else(|| self.exited(handle))?;
         // SAFETY: the descriptor is owned by what is registered, which never gives away another.
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(
             |error| {
-                let reason = format!("container cannot be watched: {error}");
+                let reason = format!("container cannot be watched: {}", chain(&error));
                 self.gone(Cause::Other, &reason)
             },
         )?;
         let (board, handle, removing) = (self.board.clone(), handle.clone(), self.removing.clone());
-        let (exited, removed) = (self.exited(), self.removed());
+        let (options, removed, process) = (self.options.clone(), self.removed(), process.clone());
         let mut watchers = self.watchers.lock();
         while watchers.try_join_next().is_some() {}
         watchers.spawn(airside_tasks::named("watch of a container", async move {
-            ended(fd).await;
+            let exit = ended(&process, fd).await;
             let is_removed = removing.lock().contains(&handle);
-            board.end(&handle, if is_removed { removed } else { exited });
+            let gone = if is_removed {
+                removed
+            } else {
+                end::observed(&options, &handle, exit)
+            };
+            board.end(&handle, gone);
         }));
         Ok(())
     }
@@ -165,9 +171,9 @@ impl LocalRuntime {
         }
     }
 
-    /// The end of a container by itself. The runtime is not its parent and does not learn its code.
-    fn exited(&self) -> Observed {
-        self.gone(Cause::Exited { code: None }, "container exited")
+    /// The end of a container that nothing watched.
+    fn exited(&self, handle: &Handle) -> Observed {
+        end::observed(&self.options, handle, None)
     }
 
     fn removed(&self) -> Observed {
@@ -331,11 +337,12 @@ fn images_in_use(options: &LocalOptions) -> Result<HashSet<Digest>, Error> {
     Ok(found)
 }
 
-/// Resolves once the process has ended.
-async fn ended(fd: AsyncFd<OwnedFd>) {
+/// Waits until the process has ended, and returns its exit as far as the kernel tells it.
+async fn ended(process: &Process, fd: AsyncFd<OwnedFd>) -> Option<ProcessExit> {
     // Only the end makes it readable, and an error would mean that the end cannot be known any
     // more.
     drop(fd.readable().await);
+    process::exit(process, fd.get_ref())
 }
 
 fn survivors(options: &LocalOptions) -> Result<Vec<(Handle, Status)>, Error> {

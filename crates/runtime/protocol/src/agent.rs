@@ -23,7 +23,7 @@ pub struct Join {
     pub secret: String,
     /// Made up by the agent when it starts: two machines with one token are told apart by it.
     pub instance: String,
-    pub arrival: Arrival,
+    pub arrival: AgentArrival,
     /// Team that it wants to serve, if it names one: no other than its token's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
@@ -46,7 +46,7 @@ impl fmt::Debug for Join {
 /// The reason why a worker joins: it was started, or its connection was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Arrival {
+pub enum AgentArrival {
     /// The agent's process was started: an administrator who landed it before wants it back.
     Started,
     /// Only the connection is new.

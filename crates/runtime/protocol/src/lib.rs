@@ -28,7 +28,7 @@ mod socket;
 
 use std::time::Duration;
 
-pub use agent::{AgentToken, Arrival, BadAgentToken, Join, is_agent_name};
+pub use agent::{AgentArrival, AgentToken, BadAgentToken, Join, is_agent_name};
 pub use message::*;
 pub use probe::{Ids, Overlay, Probe};
 pub use socket::bind_hub_socket;

@@ -30,8 +30,8 @@ use std::{
     time::Duration,
 };
 
-use airside_model::InstallationId;
-use airside_protocol::{AGENT_PROTOCOL, AgentToken, Arrival, BadAgentToken, Join, PROTOCOL};
+use airside_model::{InstallationId, chain};
+use airside_protocol::{AGENT_PROTOCOL, AgentArrival, AgentToken, BadAgentToken, Join, PROTOCOL};
 use airside_runtime::AnyRuntime;
 use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
@@ -174,7 +174,7 @@ pub async fn run(
 /// Connects, over and over.
 async fn keep_connected(options: &AgentOptions, runtime: &AnyRuntime) -> Result<(), AgentError> {
     let instance = hex::encode(rand::random::<[u8; 16]>());
-    let mut arrival = Arrival::Started;
+    let mut arrival = AgentArrival::Started;
     let (mut pause, mut said) = (FIRST_PAUSE, String::new());
     loop {
         let token = read_token(&options.token_file, options.name.as_deref())?;
@@ -192,7 +192,7 @@ async fn keep_connected(options: &AgentOptions, runtime: &AnyRuntime) -> Result<
         let trouble = match Link::join(&options.hub, &token.pin, join).await {
             Ok((link, server)) => {
                 info!(hub = %options.hub, server, worker = token.name, "server joined");
-                (arrival, pause) = (Arrival::Back, FIRST_PAUSE);
+                (arrival, pause) = (AgentArrival::Back, FIRST_PAUSE);
                 said.clear();
                 work::serve_requests(link, runtime, &options.installation)
                     .await
@@ -202,7 +202,7 @@ async fn keep_connected(options: &AgentOptions, runtime: &AnyRuntime) -> Result<
                 reason,
                 retry: false,
             }) => return Err(AgentError::Refused { reason }),
-            Err(error) => error.to_string(),
+            Err(error) => chain(&error),
         };
         if trouble != said {
             warn!(hub = %options.hub, reason = trouble, "server not connected; it is tried again");

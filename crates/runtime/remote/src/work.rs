@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Interval between two searches for unused images.
-const LOOK: Duration = Duration::from_secs(3600);
+const IMAGE_GC_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Serves one connection until it ends; why it did. What was asked is done to its end all the same.
 pub(crate) async fn serve_requests(
@@ -93,7 +93,7 @@ async fn answer(
 
 /// Removes images that no step used for this long, at intervals.
 pub(crate) async fn collect_images(runtime: AnyRuntime, keep: Duration) {
-    let mut looks = tokio::time::interval(LOOK);
+    let mut looks = tokio::time::interval(IMAGE_GC_INTERVAL);
     loop {
         looks.tick().await;
         match runtime.collect_images(keep).await {

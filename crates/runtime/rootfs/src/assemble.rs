@@ -95,7 +95,7 @@ impl Images {
 fn finish(layout: &Layout, manifest: &Manifest, dir: &Path) -> Result<(), Error> {
     let config = layout.document(&manifest.config.digest)?;
     let config = ImageConfig::parse(&config).map_err(|error| Error::Damaged {
-        what: format!("its configuration: {error}"),
+        what: format!("its configuration: {}", airside_model::chain(&error)),
     })?;
     let settings = config.config;
     let kept = Kept {

@@ -147,14 +147,14 @@ impl Layout {
 
 fn parse_document(text: &[u8], what: &str) -> Result<Document, Error> {
     Document::parse(text).map_err(|error| Error::Damaged {
-        what: format!("{what}: {error}"),
+        what: format!("{what}: {}", airside_model::chain(&error)),
     })
 }
 
 /// Reads a document of our own.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(text: &[u8], what: &str) -> Result<T, Error> {
     serde_json::from_slice(text).map_err(|error| Error::Damaged {
-        what: format!("{what} cannot be read: {error}"),
+        what: format!("{what} cannot be read: {}", airside_model::chain(&error)),
     })
 }
 

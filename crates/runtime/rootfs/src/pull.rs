@@ -113,7 +113,7 @@ impl Images {
         };
         work.discard().await;
         if pulled.is_ok() {
-            tracing::info!(image = %digest, name = image.name(), "pulled an image");
+            tracing::info!(image = %digest, name = image.name(), "image pulled");
         }
         pulled
     }

@@ -14,8 +14,8 @@ use std::{
 
 use airside_oci::Digest;
 use airside_pulls::PullProgress;
-use airside_resource_types::{CheckRequest, Failure, Object, Privilege};
-use airside_sandbox::{Confinement, Reach};
+use airside_resource_types::{CheckInput, Failure, Object, Privilege};
+use airside_sandbox::{Confinement, SandboxReach};
 
 use crate::{
     unpack::{self, Opened},
@@ -36,11 +36,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let answer = match answer(user, Path::new(folder)) {
         Ok(answer) => answer,
-        Err(error) => PullerAnswer::Broken(error.to_string()),
+        Err(error) => PullerAnswer::Broken(airside_model::chain(&error)),
     };
     match say(&answer) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&error.to_string()),
+        Err(error) => complain(&airside_model::chain(&error)),
     }
 }
 
@@ -98,17 +98,17 @@ fn answer(user: u32, folder: &Path) -> io::Result<PullerAnswer> {
     })
 }
 
-fn reach(ask: &PullerRequest) -> Reach {
+fn reach(ask: &PullerRequest) -> SandboxReach {
     match ask {
-        PullerRequest::Unpack { .. } => Reach::Folder,
+        PullerRequest::Unpack { .. } => SandboxReach::Folder,
         PullerRequest::Resolve { .. }
         | PullerRequest::Has { .. }
-        | PullerRequest::Download { .. } => Reach::System,
+        | PullerRequest::Download { .. } => SandboxReach::System,
     }
 }
 
 fn resolve(source: Object) -> PullerAnswer {
-    let request = CheckRequest {
+    let request = CheckInput {
         source,
         version: None,
     };
@@ -148,6 +148,6 @@ fn not_pulled(failure: &Failure) -> PullerAnswer {
         Failure::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
             PullerAnswer::DiskFull
         }
-        failure => PullerAnswer::NotPulled(failure.to_string()),
+        failure => PullerAnswer::NotPulled(airside_model::chain(&failure)),
     }
 }

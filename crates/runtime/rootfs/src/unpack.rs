@@ -96,8 +96,7 @@ fn one(opened: Opened, left: &Cell<u64>, counter: &mut Counter<'_>) -> Result<()
 }
 
 fn verify(mut blob: HashingReader<File>, expected: &Digest) -> Result<(), PullerAnswer> {
-    io::copy(&mut blob, &mut io::sink())
-        .map_err(|error| PullerAnswer::Broken(error.to_string()))?;
+    io::copy(&mut blob, &mut io::sink()).map_err(|error| PullerAnswer::Broken(chain(&error)))?;
     let actual = blob.finish().1.sha256;
     if actual == expected.hex() {
         Ok(())
@@ -114,7 +113,7 @@ fn decompressed<'a>(
     layer: &Layer,
     mut blob: impl io::BufRead + 'a,
 ) -> Result<Box<dyn Read + 'a>, PullerAnswer> {
-    let broken = |error: io::Error| PullerAnswer::Broken(error.to_string());
+    let broken = |error: io::Error| PullerAnswer::Broken(chain(&error));
     let first = blob.fill_buf().map_err(broken)?;
     let is_tar = first.get(257..262) == Some(b"ustar") || layer.media_type.ends_with(".tar");
     match first {

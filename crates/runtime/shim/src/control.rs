@@ -90,7 +90,7 @@ impl Control {
                 self.tell(HubCommand::Refused(reason));
                 return;
             }
-            let text = error.to_string();
+            let text = airside_model::chain(&error);
             if text != complaint {
                 log(format_args!(
                     "no connection to the hub: {text}; trying again"

@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use airside_model::Handle;
+use airside_model::{Handle, chain};
 use airside_protocol::{Executable, Exit, Hijack, HubSays, Order, SILENCE, ShimSays, ToShim};
 
 use crate::{
@@ -119,14 +119,17 @@ impl Parts {
             rustix::process::getuid().as_raw(),
             rustix::process::getgid().as_raw(),
         );
-        let user = users::find(order.user.as_deref(), own)
-            .map_err(|error| Exit::Broken(error.to_string()))?;
+        let user =
+            users::find(order.user.as_deref(), own).map_err(|error| Exit::Broken(chain(&error)))?;
         if !Path::new(&order.dir).is_dir() {
             return Err(Exit::Broken(format!("there is no folder {}", order.dir)));
         }
         let scratch = if wants_scratch {
             Some(Scratch::make(&id, &user).map_err(|error| {
-                Exit::Broken(format!("there is no folder for temporary files: {error}"))
+                Exit::Broken(format!(
+                    "there is no folder for temporary files: {}",
+                    chain(&error)
+                ))
             })?)
         } else {
             None

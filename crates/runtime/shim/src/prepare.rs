@@ -17,21 +17,21 @@ use crate::{
 pub(crate) async fn prepare(order: &Order, room: &Room, volumes: &Volumes) -> Result<User, Exit> {
     if let Some(image) = &order.image {
         let changed = room.change_to(image, volumes).await;
-        changed.map_err(|error| Exit::Broken(error.to_string()))?;
+        changed.map_err(|error| Exit::Broken(airside_model::chain(&error)))?;
     }
     let own = (
         rustix::process::getuid().as_raw(),
         rustix::process::getgid().as_raw(),
     );
-    let user =
-        users::find(order.user.as_deref(), own).map_err(|error| Exit::Broken(error.to_string()))?;
+    let user = users::find(order.user.as_deref(), own)
+        .map_err(|error| Exit::Broken(airside_model::chain(&error)))?;
     let mut inputs: Vec<&Transfer> = order.fetch.iter().collect();
     inputs.sort_by_key(|input| Path::new(&input.path).components().count());
     for transfer in inputs {
         hide(&transfer.path, order)?;
-        volumes.fetch(transfer).await.map_err(|error| {
+        volumes.fetch(transfer).await.map_err(|reason| {
             Exit::Broken(format!(
-                "cannot fetch the input at {}: {error}",
+                "cannot fetch the input at {}: {reason}",
                 transfer.path
             ))
         })?;
@@ -52,7 +52,10 @@ pub(crate) async fn prepare(order: &Order, room: &Room, volumes: &Volumes) -> Re
     match made {
         Ok(Ok(())) => Ok(user),
         Ok(Err(broken)) => Err(Exit::Broken(broken)),
-        Err(error) => Err(Exit::Broken(format!("cannot make the folders: {error}"))),
+        Err(error) => Err(Exit::Broken(format!(
+            "cannot make the folders: {}",
+            airside_model::chain(&error)
+        ))),
     }
 }
 
@@ -65,7 +68,8 @@ fn hide(path: &str, order: &Order) -> Result<(), Exit> {
     }
     airside_archive::remove(Path::new(path)).map_err(|error| {
         Exit::Broken(format!(
-            "cannot make room for what belongs at {path}: {error}"
+            "cannot make room for what belongs at {path}: {}",
+            airside_model::chain(&error)
         ))
     })
 }
@@ -130,8 +134,13 @@ impl Folders {
 }
 
 fn make(folder: &Path) -> Result<(), String> {
-    fs::create_dir_all(folder)
-        .map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))
+    fs::create_dir_all(folder).map_err(|error| {
+        format!(
+            "cannot make the folder {}: {error}",
+            folder.display(),
+            error = airside_model::chain(&error)
+        )
+    })
 }
 
 /// Makes a folder root's, whatever owner an earlier step gave it; its contents keep their owners.
@@ -139,7 +148,8 @@ fn take(folder: &Path) -> Result<(), String> {
     ownership::take(folder).map_err(|error| {
         format!(
             "cannot give the folder {} to root: {error}",
-            folder.display()
+            folder.display(),
+            error = airside_model::chain(&error)
         )
     })
 }
@@ -148,7 +158,8 @@ fn give(folder: &Path, uid: u32, gid: u32) -> Result<(), String> {
     ownership::give(folder, uid, gid).map_err(|error: io::Error| {
         format!(
             "cannot give the folder {} to user id {uid}: {error}",
-            folder.display()
+            folder.display(),
+            error = airside_model::chain(&error)
         )
     })
 }

@@ -46,7 +46,7 @@ fn look(room: Option<&Path>) -> io::Result<Probe> {
         overlay: match room.map(lay_over) {
             None => Overlay::Untried,
             Some(Ok(())) => Overlay::Works,
-            Some(Err(error)) => Overlay::Refused(error.to_string()),
+            Some(Err(error)) => Overlay::Refused(airside_model::chain(&error)),
         },
     })
 }

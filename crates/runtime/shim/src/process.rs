@@ -89,11 +89,17 @@ pub(crate) fn launch(
 ) -> Result<Launched, Exit> {
     let mut command = command(order, user)?;
     let streams = Streams::open(order).map_err(|error| {
-        Exit::Broken(format!("cannot make the streams of the process: {error}"))
+        Exit::Broken(format!(
+            "cannot make the streams of the process: {}",
+            airside_model::chain(&error)
+        ))
     })?;
-    let (ours, held) = streams
-        .give(&mut command, user)
-        .map_err(|error| Exit::Broken(format!("cannot hand the process its streams: {error}")))?;
+    let (ours, held) = streams.give(&mut command, user).map_err(|error| {
+        Exit::Broken(format!(
+            "cannot hand the process its streams: {}",
+            airside_model::chain(&error)
+        ))
+    })?;
     become_user(&mut command, user, jail, order.tty.is_some());
     let child = command
         .spawn()
@@ -207,7 +213,10 @@ fn explain(command: &Command, user: &User, error: &io::Error) -> Exit {
             "the process cannot become user {}: the container may not switch users",
             user.name.as_deref().unwrap_or("root")
         )),
-        _ => Exit::Broken(format!("{path} cannot be executed: {error}")),
+        _ => Exit::Broken(format!(
+            "{path} cannot be executed: {}",
+            airside_model::chain(&error)
+        )),
     }
 }
 

@@ -73,6 +73,14 @@ pub(crate) struct Step {
     status: ExitCode,
 }
 
+/// The result of preparing a step.
+enum Preparation {
+    /// The process can start as this user.
+    Ready(User),
+    /// The step has ended before its process started.
+    Ended(Exit),
+}
+
 impl Step {
     pub(crate) fn new(
         identity: Identity,
@@ -118,14 +126,15 @@ impl Step {
         let order = self.claimed().await?;
         let fence_after = Duration::from_secs(order.fence_after_seconds);
         let user = match self.prepared(&order, fence_after).await? {
-            Ok(user) => user,
-            Err(exit) => return Ok(exit),
+            Preparation::Ready(user) => user,
+            Preparation::Ended(exit) => return Ok(exit),
         };
         let jail = match Jail::new(self.confinement, order.hermetic) {
             Ok(jail) => Arc::new(jail),
             Err(error) => {
                 return Ok(Exit::Broken(format!(
-                    "cannot make a network that leads nowhere for this hermetic step: {error}"
+                    "cannot make a network that leads nowhere for this hermetic step: {}",
+                    airside_model::chain(&error)
                 )));
             }
         };
@@ -162,7 +171,7 @@ impl Step {
         &mut self,
         order: &Order,
         fence_after: Duration,
-    ) -> Result<Result<User, Exit>, Leave> {
+    ) -> Result<Preparation, Leave> {
         let outbox = self.outbox.clone();
         let volumes = self.volumes.clone();
         let fence = outbox.unheard_for(fence_after);
@@ -171,11 +180,13 @@ impl Step {
         pin!(fence, preparing);
         loop {
             tokio::select! {
-                prepared = &mut preparing => return Ok(prepared),
-                () = &mut fence => return Ok(Err(Exit::Fenced)),
+                prepared = &mut preparing => {
+                    return Ok(prepared.map_or_else(Preparation::Ended, Preparation::Ready));
+                }
+                () = &mut fence => return Ok(Preparation::Ended(Exit::Fenced)),
                 heard = self.hear() => match heard? {
-                    StageEvent::Stop { .. } => return Ok(Err(Exit::Stopped)),
-                    StageEvent::Terminate => return Ok(Err(Exit::TakenAway)),
+                    StageEvent::Stop { .. } => return Ok(Preparation::Ended(Exit::Stopped)),
+                    StageEvent::Terminate => return Ok(Preparation::Ended(Exit::TakenAway)),
                     StageEvent::Claimed(_) | StageEvent::Committed => {}
                 },
             }
@@ -253,9 +264,9 @@ impl Step {
             pin!(uploading);
             match self.attend(uploading).await? {
                 Attended::Done(Ok(())) => {}
-                Attended::Done(Err(error)) => {
+                Attended::Done(Err(reason)) => {
                     return Ok(Exit::Broken(format!(
-                        "cannot store the output at {}: {error}",
+                        "cannot store the output at {}: {reason}",
                         transfer.path
                     )));
                 }

@@ -88,7 +88,7 @@ fn read(path: &'static str) -> Result<String, Error> {
     match fs::read(Path::new(path)) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(Error::Unreadable(path, error.to_string())),
+        Err(error) => Err(Error::Unreadable(path, airside_model::chain(&error))),
     }
 }
 

@@ -118,7 +118,7 @@ fn entitled(join: &Join, pass: &AgentPass) -> Result<Admitted, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use airside_protocol::Arrival;
+    use airside_protocol::AgentArrival;
     use airside_store::Micros;
 
     use super::*;
@@ -131,7 +131,7 @@ mod tests {
             name: "gpu".to_owned(),
             secret: "s".to_owned(),
             instance: "i".to_owned(),
-            arrival: Arrival::Started,
+            arrival: AgentArrival::Started,
             team: team.map(str::to_owned),
             tags: tags.iter().map(|&tag| tag.to_owned()).collect(),
         }

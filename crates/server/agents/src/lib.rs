@@ -14,7 +14,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_hub::AgentWire;
 use airside_model::{ContainerState, Handle, WorkerName, WorkerState, chain};
-use airside_protocol::{Arrival, Join};
+use airside_protocol::{AgentArrival, Join};
 use airside_runtime::Runtime as _;
 use airside_runtime_remote::ServerMessage;
 use airside_store::{ContainerFilter, Store};
@@ -51,7 +51,7 @@ pub trait WorkerRegister: Send + Sync + 'static {
     async fn admit(
         &self,
         offer: &AgentOffer,
-        arrival: Arrival,
+        arrival: AgentArrival,
     ) -> Result<WorkerState, AdmissionError>;
 }
 

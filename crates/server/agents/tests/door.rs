@@ -5,10 +5,10 @@
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use airside_agents::{AdmissionError, AgentOffer, AgentRuntime, Agents, WorkerRegister};
-use airside_hub::{Hub, Identity, Parts, Proofs, Unproven};
+use airside_hub::{Hub, HubIdentity, Parts, Proofs, Unproven};
 use airside_model::{Handle, WorkerName, WorkerState};
 use airside_protocol::{
-    AGENT_PROTOCOL, Arrival, Join, PROTOCOL, ShimSays, ToHub,
+    AGENT_PROTOCOL, AgentArrival, Join, PROTOCOL, ShimSays, ToHub,
     codec::{self, Json, Message},
     pin,
 };
@@ -50,7 +50,11 @@ struct Anybody(Store);
 
 #[async_trait]
 impl WorkerRegister for Anybody {
-    async fn admit(&self, offer: &AgentOffer, _: Arrival) -> Result<WorkerState, AdmissionError> {
+    async fn admit(
+        &self,
+        offer: &AgentOffer,
+        _: AgentArrival,
+    ) -> Result<WorkerState, AdmissionError> {
         let kind = WorkerKind::Agent;
         let registered = self.0.register_worker(offer.worker(), None, &[], kind);
         registered.await.map_err(|_| AdmissionError::Unable)
@@ -69,7 +73,7 @@ impl House {
             volumes: Volumes::open(&dir.path().join("volumes")).unwrap(),
             proofs: Arc::new(NoProofs),
         };
-        let identity = Identity::load_or_create(&dir.path().join("key")).unwrap();
+        let identity = HubIdentity::load_or_create(&dir.path().join("key")).unwrap();
         let shutdown = CancellationToken::new();
         let address = (Ipv4Addr::LOCALHOST, 0).into();
         let hub = Hub::start(address, &identity, parts, shutdown.clone())
@@ -160,7 +164,7 @@ fn join() -> Join {
         name: "far".to_owned(),
         secret: "s".to_owned(),
         instance: "i".to_owned(),
-        arrival: Arrival::Started,
+        arrival: AgentArrival::Started,
         team: None,
         tags: Vec::new(),
     }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use airside_limits::Pace;
+use airside_limits::TransferPace;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     runtime::Handle,
@@ -20,7 +20,7 @@ const STALLED: Duration = Duration::from_secs(60);
 pub(crate) struct Blocking<T> {
     inner: T,
     runtime: Handle,
-    pace: Pace,
+    pace: TransferPace,
 }
 
 impl<T> Blocking<T> {
@@ -29,7 +29,7 @@ impl<T> Blocking<T> {
         Self {
             inner,
             runtime: Handle::current(),
-            pace: Pace::new(STALLED),
+            pace: TransferPace::new(STALLED),
         }
     }
 }
@@ -37,7 +37,7 @@ impl<T> Blocking<T> {
 /// Waits for what moves some bytes, for as long as the pace allows.
 fn at_pace(
     runtime: &Handle,
-    pace: &mut Pace,
+    pace: &mut TransferPace,
     moving: impl Future<Output = io::Result<usize>>,
 ) -> io::Result<usize> {
     let since = Instant::now();

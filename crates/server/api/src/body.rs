@@ -31,8 +31,12 @@ pub(crate) async fn small_text(body: Body, what: &str) -> Result<String> {
 /// A small JSON body, whatever its content type says: fly does not always say.
 pub(crate) async fn json<T: DeserializeOwned>(body: Body, what: &str) -> Result<T> {
     let text = small_text(body, what).await?;
-    serde_json::from_str(&text)
-        .map_err(|error| ApiError::BadRequest(format!("{what} cannot be read: {error}")))
+    serde_json::from_str(&text).map_err(|error| {
+        ApiError::BadRequest(format!(
+            "{what} cannot be read: {}",
+            airside_model::chain(&error)
+        ))
+    })
 }
 
 /// Reads a body of JSON, or none at all.

@@ -1,6 +1,7 @@
 //! The seam to whatever runs builds.
 
 use airside_model::{BuildId, JobId, PipelineId, Plan, TeamId};
+use airside_scheduler::Prepared;
 use airside_store::Build;
 use async_trait::async_trait;
 
@@ -30,16 +31,6 @@ pub struct OneOffBuild<'a> {
     pub created_by: &'a str,
 }
 
-/// The reasons that hold a build up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Preparation {
-    pub paused_pipeline: bool,
-    pub paused_job: bool,
-    pub max_running_builds: bool,
-    /// Inputs by name, each with the reason why it has no version, if it has none.
-    pub inputs: Vec<(String, Option<String>)>,
-}
-
 #[async_trait]
 pub trait Builds: Send + Sync {
     /// Creates a build of the job and sees that it starts.
@@ -55,5 +46,5 @@ pub trait Builds: Send + Sync {
     async fn abort(&self, build: BuildId) -> Result<(), AbortError>;
 
     /// Returns the reasons for which a build of a job waits, if it does.
-    async fn preparation(&self, build: BuildId) -> Option<Preparation>;
+    async fn preparation(&self, build: BuildId) -> Option<Prepared>;
 }

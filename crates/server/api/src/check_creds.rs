@@ -84,14 +84,14 @@ fn told(unknown: &[String]) -> Option<String> {
 /// configuration says so, since the step around it may lack a variable of the same name.
 fn task_lacks(step: &TaskStep, known: &dyn Lookup) -> impl Iterator<Item = String> {
     let config = step.config.as_ref().and_then(|config| lacks(config, known));
-    let config = config.map(|error| format!("failed to interpolate task config: {error}"));
+    let config = config.map(|lacks| format!("failed to interpolate task config: {lacks}"));
     let all = [lacks(&step.params, known), lacks(&step.vars, known), config];
     all.into_iter().flatten()
 }
 
 fn lacks(part: &impl Serialize, known: &dyn Lookup) -> Option<String> {
     let error = resolve(value(part), known).err();
-    error.map(|error| error.to_string())
+    error.map(|error| airside_model::chain(&error))
 }
 
 fn value(part: &impl Serialize) -> Value {

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use airside_limits::{Activity, ConnectionPlace, InFlight, Pace};
+use airside_limits::{Activity, ConnectionPlace, InFlight, TransferPace};
 use axum::body::{Body, Bytes};
 use http_body::{Frame, SizeHint};
 use tokio::{
@@ -91,7 +91,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Attended<S> {
 pub(crate) struct Paced {
     body: Body,
     activity: Activity,
-    pace: Pace,
+    pace: TransferPace,
     waiting: Option<Waiting>,
 }
 
@@ -105,7 +105,7 @@ impl Paced {
         Self {
             body,
             activity,
-            pace: Pace::new(SENDING),
+            pace: TransferPace::new(SENDING),
             waiting: None,
         }
     }

@@ -54,7 +54,7 @@ pub(crate) enum ApiError {
 }
 
 /// Time after which a client may as well try again.
-const SOON: Duration = Duration::from_secs(5);
+const RETRY_AFTER_BUSY: Duration = Duration::from_secs(5);
 
 pub(crate) type Result<T, E = ApiError> = std::result::Result<T, E>;
 
@@ -63,10 +63,10 @@ impl From<airside_store::Error> for ApiError {
         match error {
             airside_store::Error::ConfigVersion { .. } => Self::StaleConfig,
             error @ (airside_store::Error::NameTaken { .. } | airside_store::Error::Quota(_)) => {
-                Self::Invalid(error.to_string())
+                Self::Invalid(chain(&error))
             }
             error @ (airside_store::Error::NoSuchPipeline { .. } | airside_store::Error::Nul) => {
-                Self::BadRequest(error.to_string())
+                Self::BadRequest(chain(&error))
             }
             error => Self::Store(error),
         }
@@ -107,7 +107,7 @@ impl From<Busy> for ApiError {
                 why: format!(
                     "the team has {limit} uploads and downloads under way, which is the most"
                 ),
-                retry_after: SOON,
+                retry_after: RETRY_AFTER_BUSY,
             },
             Busy::Overall(limit) => Self::Busy(format!(
                 "the server has {limit} uploads and downloads under way, which is the most"
@@ -160,7 +160,7 @@ impl IntoResponse for ApiError {
                 (status, [(RETRY_AFTER, seconds)], text).into_response()
             }
             Self::Busy(_) => {
-                let seconds = SOON.as_secs().to_string();
+                let seconds = RETRY_AFTER_BUSY.as_secs().to_string();
                 (status, [(RETRY_AFTER, seconds)], text).into_response()
             }
             Self::Invalid(_) => (status, Json(json!({"errors": [text]}))).into_response(),

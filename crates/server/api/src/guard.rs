@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use airside_auth::{Access, Action, Decision, Method as Verb, Principal, authorize};
+use airside_auth::{Action, Decision, Method as Verb, Principal, RequiredAccess, authorize};
 use airside_store::InstanceVars;
 use axum::{
     extract::{Query, RawPathParams, Request, State},
@@ -52,7 +52,7 @@ async fn pass(
     user: &mut String,
 ) -> Result<Response> {
     let principal = match action.access() {
-        Access::Public => None,
+        RequiredAccess::Public => None,
         _ => authenticate(state, request.method(), request.headers()).await?,
     };
     if let Some(principal) = &principal {
@@ -65,7 +65,7 @@ async fn pass(
         None => InstanceVars::default(),
     };
     let worker = pairs.iter().find(|(key, _)| key == "worker_name");
-    let by_worker = matches!(action.access(), Access::WorkerTeam(_));
+    let by_worker = matches!(action.access(), RequiredAccess::WorkerTeam(_));
     let asked = RequestPath {
         names,
         vars: vars.clone(),
@@ -93,8 +93,12 @@ pub(crate) fn instance_vars(pairs: &[(String, String)]) -> Result<InstanceVars> 
     let pairs = pairs
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()));
-    let vars = airside_vars::InstanceVars::from_query(pairs)
-        .map_err(|error| ApiError::BadRequest(format!("malformed instance vars: {error}")))?;
+    let vars = airside_vars::InstanceVars::from_query(pairs).map_err(|error| {
+        ApiError::BadRequest(format!(
+            "malformed instance vars: {}",
+            airside_model::chain(&error)
+        ))
+    })?;
     Ok(vars.map_or_else(InstanceVars::default, |vars| InstanceVars::new(vars.0)))
 }
 

@@ -48,7 +48,8 @@ use tower_http::{
     },
 };
 
-pub use builds::{AbortError, Builds, OneOffBuild, Preparation, TriggerError};
+pub use airside_scheduler::{Blocking, Preparation, Prepared};
+pub use builds::{AbortError, Builds, OneOffBuild, TriggerError};
 pub use log_level::LogLevel;
 pub use metrics::metrics_router;
 pub use registry::registry_router;

@@ -128,7 +128,7 @@ fn failed(connector: &dyn Redirecting, error: &ConnectorError, to: &str) -> Resp
         user: "",
         path: CALLBACK,
     };
-    login.failed(&error.to_string());
+    login.failed(&chain(&error));
     let status = match error.fault {
         Fault::Refused(_) | Fault::EmailNotVerified => StatusCode::FORBIDDEN,
         _ => {

@@ -144,22 +144,30 @@ impl ApiState {
     }
 
     pub(crate) fn checks(&self) -> Result<&dyn CheckRequests> {
-        let absent = ApiError::Internal("this server runs no checks");
+        let absent = ApiError::Internal(
+            "this server was assembled without its checks, which is a fault in Airside; report it",
+        );
         self.checks.as_deref().ok_or(absent)
     }
 
     pub(crate) fn id_tokens(&self) -> Result<&IdTokens> {
-        let absent = ApiError::Internal("this server signs no id tokens");
+        let absent = ApiError::Internal(
+            "this server was assembled without a signer of id tokens, which is a fault in Airside; report it",
+        );
         self.id_tokens.as_ref().ok_or(absent)
     }
 
     pub(crate) fn hub(&self) -> Result<&Hub> {
-        let absent = ApiError::Internal("this server has no hub");
+        let absent = ApiError::Internal(
+            "this server was assembled without its hub, so no step can be reached; this is a fault in Airside; report it",
+        );
         self.hub.as_ref().ok_or(absent)
     }
 
     pub(crate) fn volumes(&self) -> Result<&Volumes> {
-        let absent = ApiError::Internal("this server has no volumes");
+        let absent = ApiError::Internal(
+            "this server was assembled without volumes, so artifacts cannot be kept; this is a fault in Airside; report it",
+        );
         self.volumes.as_ref().ok_or(absent)
     }
 

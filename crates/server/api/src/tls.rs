@@ -75,7 +75,7 @@ type Stamp = (u64, i64, i64, u64);
 
 impl Tls {
     /// Pause between two looks at the files.
-    pub const LOOK: Duration = Duration::from_secs(5);
+    pub const FILE_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
     pub fn load(cert: &Path, key: &Path) -> Result<Self, TlsError> {
         let files = Files {
@@ -146,7 +146,7 @@ impl Files {
         let provider = CryptoProvider::get_default()
             .ok_or_else(|| bad_key("no TLS provider is installed".to_owned()))?;
         let key = provider.key_provider.load_private_key(key);
-        let key = key.map_err(|error| bad_key(error.to_string()))?;
+        let key = key.map_err(|error| bad_key(airside_model::chain(&error)))?;
         let certified = CertifiedKey::new(chain, key);
         match certified.keys_match() {
             Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::KeyMismatch)) => {
@@ -167,7 +167,7 @@ impl Files {
             .collect::<Result<_, _>>()
             .map_err(|error| TlsError::BadCertificate {
                 path: self.cert.clone(),
-                reason: error.to_string(),
+                reason: airside_model::chain(&error),
             })?;
         if chain.is_empty() {
             Err(TlsError::NoCertificate(self.cert.clone()))
@@ -181,7 +181,7 @@ fn read_file(what: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
     std::fs::read(path).map_err(|error| TlsError::Unreadable {
         what,
         path: path.to_owned(),
-        reason: error.to_string(),
+        reason: airside_model::chain(&error),
     })
 }
 
@@ -189,7 +189,7 @@ fn check_dates(path: &Path, certificate: &CertificateDer<'_>) -> Result<(), TlsE
     let (_, parsed) =
         parse_x509_certificate(certificate).map_err(|error| TlsError::BadCertificate {
             path: path.to_owned(),
-            reason: error.to_string(),
+            reason: airside_model::chain(&error),
         })?;
     let (validity, now) = (parsed.validity(), now().seconds());
     if validity.not_after.timestamp() < now {

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use airside_hub::{Proofs, Unproven};
-use airside_model::WorkerName;
+use airside_model::{WorkerName, chain};
 use airside_runtime_kubernetes::KubeRuntime;
 use airside_store::Container;
 use async_trait::async_trait;
@@ -45,7 +45,7 @@ impl Proofs for WorkerProofs {
             .verify_proof(&container.handle, container.uid.as_deref(), proof)
             .await;
         verified.map_err(|error| Unproven {
-            reason: error.to_string(),
+            reason: chain(&error),
             retry: error.is_transient(),
         })
     }

@@ -55,7 +55,7 @@ use order::{Choice, Order};
 use privileged::PrivilegeOptions;
 use results::{ResultOptions, Results};
 use secrets::SecretOptions;
-use session::Session;
+use session::RunSession;
 use stop::Stop;
 use table::JobReport;
 use view::View;
@@ -269,7 +269,7 @@ async fn run_once(options: &Options, ready: Ready, stop: &Stop, results: &Result
             folders.insert(folder.resource.clone(), copied);
         }
         let (json, aborted) = (results.json.as_ref(), stop.asked.clone());
-        let session = Session::new(&world, &config, pipeline, &view, folders, json, aborted);
+        let session = RunSession::new(&world, &config, pipeline, &view, folders, json, aborted);
         let session = session.without_puts(options.no_put);
         session.run(order, max_parallel(options)).await
     };

@@ -57,12 +57,12 @@ pub struct Read<T> {
 pub struct Setting {
     pub name: String,
     pub values: Vec<String>,
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     pub secret: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     Option,
     Variable(String),
     File {
@@ -228,14 +228,14 @@ fn in_effect(command: &Command, matches: &ArgMatches, file: Option<&ConfigFile>)
         .collect()
 }
 
-fn origin(arg: &Arg, name: &str, source: Option<ValueSource>, file: Option<&ConfigFile>) -> Origin {
+fn origin(arg: &Arg, name: &str, source: Option<ValueSource>, file: Option<&ConfigFile>) -> SettingOrigin {
     match source {
-        None => Origin::Unset,
-        Some(ValueSource::CommandLine) => Origin::Option,
-        Some(ValueSource::EnvVariable) => Origin::Variable(variable_of(arg, name)),
+        None => SettingOrigin::Unset,
+        Some(ValueSource::CommandLine) => SettingOrigin::Option,
+        Some(ValueSource::EnvVariable) => SettingOrigin::Variable(variable_of(arg, name)),
         Some(_) => file
             .and_then(|file| file.origin(name))
-            .unwrap_or(Origin::Default),
+            .unwrap_or(SettingOrigin::Default),
     }
 }
 

@@ -14,7 +14,7 @@ use airside_config::{
     Config, Problem, Section, Warning, load_node, load_node_with_advice, load_task_node, parse,
     render_all, render_warnings,
 };
-use airside_model::TaskConfig;
+use airside_model::{TaskConfig, chain};
 use airside_yaml::{DuplicateKey, Node, Span};
 use clap::Args;
 use fix::ChangedLine;
@@ -163,7 +163,7 @@ impl Check {
             && fixed != text
             && let Err(error) = replace::replace_file(file, &text, &fixed)
         {
-            return Self::of(file, Outcome::Unwritable(error.to_string()), text);
+            return Self::of(file, Outcome::Unwritable(chain(&error)), text);
         }
         let text = if only_shown { text } else { fixed };
         Self {
@@ -256,7 +256,7 @@ fn read(file: &Path) -> Result<String, String> {
     } else {
         std::fs::read(file)
     };
-    let bytes = bytes.map_err(|error| error.to_string())?;
+    let bytes = bytes.map_err(|error| chain(&error))?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         format!("it is not UTF-8 text (byte {at})")

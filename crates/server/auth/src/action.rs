@@ -23,7 +23,7 @@ impl Method {
 
 /// The rights that an action needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum RequiredAccess {
     /// Every caller, token or not; a token is not even looked at.
     Public,
     /// Every caller, but a token that is shown must be good; the response holds only the objects
@@ -69,22 +69,22 @@ macro_rules! actions {
                 match self { $(Self::$name => $path),* }
             }
 
-            pub fn access(self) -> Access {
+            pub fn access(self) -> RequiredAccess {
                 match self { $(Self::$name => $access),* }
             }
         }
     };
 }
 
-use Access::{ExposedJob, ExposedPipeline, Filtered, Public, SomeTeam, Token};
+use RequiredAccess::{ExposedJob, ExposedPipeline, Filtered, Public, SomeTeam, Token};
 
-const VIEWER: Access = Access::Role(Role::Viewer);
-const OPERATOR: Access = Access::Role(Role::PipelineOperator);
-const MEMBER: Access = Access::Role(Role::Member);
-const OWNER: Access = Access::Role(Role::Owner);
-const ADMIN: Access = Access::Role(Role::Admin);
-const WORKER_VIEWER: Access = Access::WorkerTeam(Role::Viewer);
-const WORKER_MEMBER: Access = Access::WorkerTeam(Role::Member);
+const VIEWER: RequiredAccess = RequiredAccess::Role(Role::Viewer);
+const OPERATOR: RequiredAccess = RequiredAccess::Role(Role::PipelineOperator);
+const MEMBER: RequiredAccess = RequiredAccess::Role(Role::Member);
+const OWNER: RequiredAccess = RequiredAccess::Role(Role::Owner);
+const ADMIN: RequiredAccess = RequiredAccess::Role(Role::Admin);
+const WORKER_VIEWER: RequiredAccess = RequiredAccess::WorkerTeam(Role::Viewer);
+const WORKER_MEMBER: RequiredAccess = RequiredAccess::WorkerTeam(Role::Member);
 
 actions! {
     GetInfo: Get "/api/v1/info", Public;

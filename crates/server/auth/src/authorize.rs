@@ -2,7 +2,7 @@
 
 use airside_store::Team;
 
-use crate::{Access, Action, Principal, Role};
+use crate::{Action, Principal, RequiredAccess, Role};
 
 /// The part of an action's object that every caller may see. Ordered: each shows more than the one
 /// before.
@@ -36,13 +36,13 @@ pub enum Decision {
 /// denied.
 pub fn authorize(action: Action, principal: Option<&Principal>, target: Target<'_>) -> Decision {
     let (exposed, role) = match action.access() {
-        Access::Public | Access::Filtered => return Decision::Allow,
-        Access::Token if principal.is_some() => return Decision::Allow,
-        Access::Token => return Decision::Unauthenticated,
-        Access::SomeTeam => return of_some_team(principal),
-        Access::Role(role) | Access::WorkerTeam(role) => (false, role),
-        Access::ExposedPipeline => (target.exposure >= Exposure::Pipeline, Role::Viewer),
-        Access::ExposedJob => (target.exposure >= Exposure::Job, Role::Viewer),
+        RequiredAccess::Public | RequiredAccess::Filtered => return Decision::Allow,
+        RequiredAccess::Token if principal.is_some() => return Decision::Allow,
+        RequiredAccess::Token => return Decision::Unauthenticated,
+        RequiredAccess::SomeTeam => return of_some_team(principal),
+        RequiredAccess::Role(role) | RequiredAccess::WorkerTeam(role) => (false, role),
+        RequiredAccess::ExposedPipeline => (target.exposure >= Exposure::Pipeline, Role::Viewer),
+        RequiredAccess::ExposedJob => (target.exposure >= Exposure::Job, Role::Viewer),
     };
     if exposed {
         return Decision::Allow;

@@ -17,7 +17,7 @@ mod service;
 mod token;
 mod users;
 
-pub use action::{Access, Action, Method};
+pub use action::{Action, Method, RequiredAccess};
 pub use authorize::{Decision, Exposure, Target, authorize};
 pub use identity::{ConnectorName, Identity, UnknownConnector};
 pub use principal::Principal;

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_model::Version;
+use airside_model::{Version, chain};
 use airside_resource_types::ServedImage;
 use airside_sandbox::TakenUser;
 use airside_secret_managers::{Error, Secret};
@@ -272,7 +272,7 @@ impl Process {
         let mut frames = FramedRead::new(stdout, codec);
         while let Some(frame) = frames.next().await {
             let said = frame
-                .map_err(|error| error.to_string())
+                .map_err(|error| chain(&error))
                 .and_then(|bytes| understand(&bytes));
             match said {
                 Ok(say) => self.take_in(say, team),
@@ -345,7 +345,7 @@ async fn let_exit(process: Pid) {
 }
 
 fn understand(bytes: &BytesMut) -> Result<Say, String> {
-    serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    serde_json::from_slice(bytes).map_err(|error| chain(&error))
 }
 
 fn command(options: &Options, scratch: &Folder, user: Option<u32>) -> std::io::Result<Command> {

@@ -6,7 +6,7 @@
 
 use std::{fs, io, path::Path};
 
-use airside_sandbox::{Confinement, Reach};
+use airside_sandbox::{Confinement, SandboxReach};
 
 use crate::serve::{STACK, THREADS};
 
@@ -20,7 +20,7 @@ const FILE: u64 = 1 << 30;
 pub(crate) fn enter(scratch: &Path, user: Option<u32>) -> io::Result<Vec<String>> {
     let mut without = airside_sandbox::enter(&Confinement {
         folder: scratch,
-        reach: Reach::System,
+        reach: SandboxReach::System,
         user,
         needs_account: true,
         memory: MEMORY + (THREADS * STACK) as u64,

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-use airside_resource_types::{CheckRequest, Object, Privilege};
+use airside_resource_types::{CheckInput, Object, Privilege};
 use airside_secret_managers::Pool;
 
 use crate::{
@@ -40,13 +40,18 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }));
     let without = match sandbox::enter(&scratch, user) {
         Ok(without) => without,
-        Err(error) => return complain(&format!("cannot be confined: {error}")),
+        Err(error) => {
+            return complain(&format!(
+                "cannot be confined: {}",
+                airside_model::chain(&error)
+            ));
+        }
     };
     let ended = answer_all(without);
     sandbox::leave(&scratch);
     match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&error.to_string()),
+        Err(error) => complain(&airside_model::chain(&error)),
     }
 }
 
@@ -115,7 +120,7 @@ impl WorkQueue {
                     type_,
                     source,
                     version,
-                } => self.check(id, &type_, CheckRequest { source, version }),
+                } => self.check(id, &type_, CheckInput { source, version }),
                 What::Secret {
                     type_,
                     config,
@@ -132,7 +137,7 @@ impl WorkQueue {
         }
     }
 
-    fn check(&self, id: u64, type_: &str, request: CheckRequest) -> Say {
+    fn check(&self, id: u64, type_: &str, request: CheckInput) -> Say {
         let mut log = Output::new(self, id);
         match airside_resource_types::check(type_, request, Privilege::Unprivileged, &mut log) {
             Ok(versions) => {
@@ -180,7 +185,10 @@ impl WorkQueue {
     /// Reports an answer that no frame holds as a failure. If even that cannot be sent, the server
     /// is gone and the end of standard input is near.
     fn too_long(&self, id: u64, error: &io::Error) {
-        let text = format!("the answer cannot be sent: {error}\n");
+        let text = format!(
+            "the answer cannot be sent: {}\n",
+            airside_model::chain(&error)
+        );
         let _ = self.say(&Say::Output { id, text });
         let _ = self.say(&Say::Failed { id });
     }

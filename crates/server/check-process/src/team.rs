@@ -169,7 +169,7 @@ impl Team {
             state.not_before = (state.in_vain > 0).then_some(moment);
         }
         let started = Process::start(&self.name, &self.options, &self.home, &self.attended);
-        let process = started.map_err(|error| self.not_started(&error.to_string()))?;
+        let process = started.map_err(|error| self.not_started(&airside_model::chain(&error)))?;
         state.current = Some(process.clone());
         Ok(process)
     }

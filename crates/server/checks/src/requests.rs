@@ -3,7 +3,7 @@
 use airside_config::{
     CheckOptions, Config, PlanError, check_plan, prototype_check_plan, resource_type_check_plan,
 };
-use airside_model::{PipelineId, Plan, PlanId, ResourceId, Version};
+use airside_model::{PipelineId, Plan, PlanId, ResourceId, Version, chain};
 use airside_store::{Build, CheckReason, NewCheck, Pipeline};
 use async_trait::async_trait;
 use serde_json::Value;
@@ -140,7 +140,7 @@ impl CheckService {
         match self.parts.fill(pipeline, config, template).await {
             Ok((Value::String(own), _)) => Ok(own),
             Ok((other, _)) => Ok(other.to_string()),
-            Err(error) => Err(CheckRequestError::NoToken(error.to_string())),
+            Err(error) => Err(CheckRequestError::NoToken(chain(&error))),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use airside_check_process::{Check, Failure, Freshness};
-use airside_model::{BuildStatus, PlanId, Version};
+use airside_model::{BuildStatus, PlanId, Version, chain};
 use airside_store::{CheckFrom, CheckReason, LastCheck, NewCheck, SavedVersions, now};
 use airside_vars::Secrets;
 use serde_json::{Map, Value};
@@ -201,7 +201,10 @@ async fn source(parts: &Parts, spec: &Spec) -> Result<(Map<String, Value>, Vec<V
     match parts.fill(&home.pipeline, &home.config, source).await {
         Ok((Value::Object(source), secrets)) => Ok((source, secrets)),
         Ok((_, secrets)) => Ok((Map::new(), secrets)),
-        Err(error) => Err(format!("resource config creds evaluation: {error}")),
+        Err(error) => Err(format!(
+            "resource config creds evaluation: {}",
+            chain(&error)
+        )),
     }
 }
 

@@ -7,8 +7,8 @@ mod visit;
 use std::sync::Arc;
 
 use airside_check_process::{Check, Checked, Checkers, Failure};
-use airside_model::{Version, WorkerName, bounded_versions, plan::CheckPlan};
-use airside_orchestrator::{Orchestrator, Ticket};
+use airside_model::{Version, WorkerName, bounded_versions, chain, plan::CheckPlan};
+use airside_orchestrator::{HostTicket, Orchestrator};
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 
@@ -39,7 +39,7 @@ pub enum CheckAnswer {
     Ended(Result<Checked, Failure>),
     /// The container for such checks is not placed yet: a build has to run the check. Equal checks
     /// wait until a build has placed the container, or the ticket is dropped.
-    Unplaced(Ticket),
+    Unplaced(HostTicket),
 }
 
 /// The way that was chosen for one check.
@@ -171,7 +171,10 @@ impl CheckWays {
 pub fn read_answer<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(bytes).map_err(|error| {
         let shown: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
-        format!("the resource's answer is not what it should be ({error}): {shown}")
+        format!(
+            "the resource's answer is not what it should be ({}): {shown}",
+            chain(&error)
+        )
     })
 }
 
@@ -183,7 +186,7 @@ pub fn read_versions(answer: &[u8]) -> Result<Vec<Version>, String> {
     let versions: Option<Vec<Version>> = read_answer(answer)?;
     let versions = versions.unwrap_or_default();
     if versions.iter().any(Version::is_empty) {
-        return Err("the resource found a version without any key".to_owned());
+        return Err("the check returned a version without any key".to_owned());
     }
     bounded_versions(&versions)?;
     Ok(versions)

@@ -106,7 +106,7 @@ fn several(errors: &[String]) -> String {
     };
     let lines: String = errors
         .iter()
-        .map(|error| format!("\t* {error}\n"))
+        .map(|reason| format!("\t* {reason}\n"))
         .collect();
     format!("{counted}\n{lines}\n")
 }

@@ -1,6 +1,6 @@
 //! Files that steps name as `artifact/path/in/it`.
 
-use airside_model::VolumeId;
+use airside_model::{VolumeId, chain};
 
 use crate::{Result, StepError, leaf::Leaf, reference};
 
@@ -81,7 +81,8 @@ impl File<'_> {
                 path: path.to_owned(),
             }),
             Err(error) => Err(NoFile::Unreadable(format!(
-                "the file '{path}' of the artifact '{artifact}' cannot be read: {error}"
+                "the file '{path}' of the artifact '{artifact}' cannot be read: {}",
+                chain(&error)
             ))),
         }
     }

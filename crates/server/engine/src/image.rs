@@ -107,10 +107,14 @@ pub(crate) async fn artifact(
         Ok(Some(bytes)) => bytes,
         // As an image of nothing but a root file system.
         Ok(None) => b"{}".to_vec(),
-        Err(error) => return Err(error.to_string().into()),
+        Err(error) => return Err(airside_model::chain(&error).into()),
     };
-    let metadata: ImageMetadata = serde_json::from_slice(&metadata)
-        .map_err(|error| format!("error parsing metadata.json from rootfs: {error}"))?;
+    let metadata: ImageMetadata = serde_json::from_slice(&metadata).map_err(|error| {
+        format!(
+            "error parsing metadata.json from rootfs: {}",
+            airside_model::chain(&error)
+        )
+    })?;
     let image = match reference {
         Some(reference) if reference.is_read_by_pod(leaf) => {
             reference.image().with_user(metadata.user.as_deref())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airside_config::Config;
-use airside_model::{Plan, Version};
+use airside_model::{Plan, Version, chain};
 
 use crate::{Result, StepError, interpret::Interpreter};
 
@@ -17,7 +17,7 @@ pub(crate) async fn plan(interpreter: &Interpreter<'_>) -> Result<Plan, StepErro
         return Err("the build's pipeline is gone".to_owned().into());
     };
     let config: Config = serde_json::from_value(pipeline.config)
-        .map_err(|error| format!("the stored configuration cannot be read: {error}"))?;
+        .map_err(|error| format!("the stored configuration cannot be read: {}", chain(&error)))?;
     let name = build.job_name.as_deref().unwrap_or_default();
     let Some(job) = config.job(name) else {
         return Err(format!("the pipeline has no job `{name}` any more").into());
@@ -25,5 +25,5 @@ pub(crate) async fn plan(interpreter: &Interpreter<'_>) -> Result<Plan, StepErro
     let inputs = store.build_inputs(build.id).await?.into_iter();
     let versions: BTreeMap<String, Version> =
         inputs.map(|input| (input.name, input.version)).collect();
-    Ok(airside_config::plan(job, &config, &versions).map_err(|error| error.to_string())?)
+    Ok(airside_config::plan(job, &config, &versions).map_err(|error| chain(&error))?)
 }

@@ -6,7 +6,7 @@ use airside_model::{
     Plan, PlanId, StepKind, StepLabels, VolumeId, WorkerName,
     event::{Event, Origin, Source},
 };
-use airside_orchestrator::{ContainerHold, Host, ImageGet, StepEnd, StepRequest, Ticket};
+use airside_orchestrator::{ContainerHold, Host, HostTicket, ImageGet, StepEnd, StepRequest};
 use airside_store::{Micros, now};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -89,7 +89,7 @@ impl<'a> Leaf<'a> {
     pub(crate) async fn fill(&self, value: Value) -> Result<Value, String> {
         let local = Some(self.scope().vars());
         let filled = self.interpreter.variables.fill(value, local).await;
-        let (value, secrets) = filled.map_err(|error| error.to_string())?;
+        let (value, secrets) = filled.map_err(|error| airside_model::chain(&error))?;
         self.hide(&secrets).await?;
         self.found.lock().extend(secrets);
         Ok(value)
@@ -250,7 +250,7 @@ impl<'a> Leaf<'a> {
     pub(crate) async fn offer(
         &self,
         ran: Ran,
-        ticket: Ticket,
+        ticket: HostTicket,
         lifetime: Option<Duration>,
     ) -> Option<Arc<Host>> {
         let orchestrator = &self.interpreter.engine.parts.orchestrator;

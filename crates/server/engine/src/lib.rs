@@ -39,7 +39,7 @@ use airside_runtime::Image;
 use airside_secrets::Credentials;
 use airside_store::{Build, NewBuild, OneOff, Store};
 use airside_telemetry::metrics::Metrics;
-use airside_telemetry::traces::Cause;
+use airside_telemetry::traces::TraceCause;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -153,7 +153,7 @@ struct Parts {
     served_images: ServedImages,
     running: Mutex<HashMap<BuildId, Running>>,
     /// Traces that builds which have not begun are part of.
-    causes: Mutex<HashMap<BuildId, Cause>>,
+    causes: Mutex<HashMap<BuildId, TraceCause>>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
 }
@@ -211,7 +211,7 @@ impl Engine {
 
     /// Makes a build that was just created part of the current trace, if there is one.
     pub fn note_cause(&self, build: BuildId) {
-        if let Some(cause) = Cause::current() {
+        if let Some(cause) = TraceCause::current() {
             self.parts.causes.lock().insert(build, cause);
         }
     }

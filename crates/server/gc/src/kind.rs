@@ -36,7 +36,7 @@ pub enum Kind {
 }
 
 /// Interval for garbage that builds leave all the time.
-const SOON: Duration = Duration::from_secs(30);
+const FREQUENT_INTERVAL: Duration = Duration::from_secs(30);
 /// The rest.
 const SLOWLY: Duration = Duration::from_secs(600);
 
@@ -89,7 +89,7 @@ impl Kind {
     /// Returns the longest time between two collections of this kind.
     pub(crate) fn every(self) -> Duration {
         match self {
-            Self::Checks | Self::ResourceCaches | Self::Volumes => SOON,
+            Self::Checks | Self::ResourceCaches | Self::Volumes => FREQUENT_INTERVAL,
             _ => SLOWLY,
         }
     }

@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest, Sha256};
 
 #[derive(Debug, thiserror::Error)]
-pub enum IdentityError {
+pub enum HubIdentityError {
     #[error("the hub's key file {path} cannot be used")]
     File { path: String, source: io::Error },
     #[error("the hub's key file {path} holds no key; remove it to have a new one made")]
@@ -20,20 +20,20 @@ pub enum IdentityError {
 }
 
 /// A key, and a certificate for it that no peer needs to trust: shims compare the key's hash.
-pub struct Identity {
+pub struct HubIdentity {
     key: KeyPair,
     certificate: CertificateDer<'static>,
 }
 
-impl Identity {
+impl HubIdentity {
     /// Reads the key from a file, or makes one that only its owner can read.
-    pub fn load_or_create(path: &Path) -> Result<Self, IdentityError> {
+    pub fn load_or_create(path: &Path) -> Result<Self, HubIdentityError> {
         let shown = || path.display().to_string();
-        let in_file = |source| IdentityError::File {
+        let in_file = |source| HubIdentityError::File {
             path: shown(),
             source,
         };
-        let in_key = |source| IdentityError::Key {
+        let in_key = |source| HubIdentityError::Key {
             path: shown(),
             source,
         };

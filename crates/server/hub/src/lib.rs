@@ -31,7 +31,7 @@ use async_trait::async_trait;
 
 pub use agents::{AgentReceiver, AgentSender, AgentService, AgentWire};
 pub use hijack::{Hijack, HijackError, HijackEvent, HijackInput, HijackRequest};
-pub use identity::{Identity, IdentityError};
+pub use identity::{HubIdentity, HubIdentityError};
 pub use server::{Hub, listen};
 pub use session::{Session, SessionEvent, Work};
 

@@ -16,7 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
 use crate::{
-    AgentService, AgentWire, Error, Identity, Parts, Session, Work, claim,
+    AgentService, AgentWire, Error, HubIdentity, Parts, Session, Work, claim,
     connection::{self, AnyWire, Receiver, Sender, Wire},
     hijack,
     lanes::Lanes,
@@ -40,16 +40,16 @@ pub struct Hub {
 }
 
 /// Time for which the hub waits for a port that another process will free soon.
-const SOON: Duration = Duration::from_secs(1);
+const PORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Listens at an address. Whatever a server was starting when it was killed may have its ports for
 /// a moment longer, and the next server waits for that.
 pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let deadline = Instant::now() + SOON;
+    let deadline = Instant::now() + PORT_TIMEOUT;
     loop {
         match TcpListener::bind(address).await {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
-                tokio::time::sleep(SOON / 50).await;
+                tokio::time::sleep(PORT_TIMEOUT / 50).await;
             }
             bound => return bound,
         }
@@ -60,7 +60,7 @@ impl Hub {
     /// Listens, and serves until `shutdown`.
     pub async fn start(
         address: SocketAddr,
-        identity: &Identity,
+        identity: &HubIdentity,
         parts: Parts,
         shutdown: CancellationToken,
     ) -> Result<Self, Error> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use airside_archive::{Hasher, HashingReader, Limits};
-use airside_limits::Pace;
+use airside_limits::TransferPace;
 use airside_model::{Handle, Quota, VolumeId, chain};
 use airside_protocol::{
     End, HubSays, Order, ShimSays, ToHub, ToShim, Transfer, codec::MAX_PAYLOAD,
@@ -187,7 +187,10 @@ pub(crate) async fn upload(
             // Damage on the way is worth another try; a tree that cannot be unpacked is not.
             let retry = error.kind() != io::ErrorKind::InvalidInput;
             sender
-                .refuse(format!("the output could not be stored: {error}"), retry)
+                .refuse(
+                    format!("the output could not be stored: {}", chain(&error)),
+                    retry,
+                )
                 .await;
         }
     }
@@ -261,7 +264,7 @@ async fn pass_chunks(
     mut receiver: Receiver,
     chunks: mpsc::Sender<Bytes>,
 ) -> io::Result<Option<End>> {
-    let mut pace = Pace::new(STALLED);
+    let mut pace = TransferPace::new(STALLED);
     let mut since = Instant::now();
     loop {
         let message = tokio::time::timeout_at(since + pace.left(), receiver.next());

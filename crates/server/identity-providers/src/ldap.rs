@@ -42,7 +42,7 @@ pub enum LdapTls {
 
 /// The depth below its base to which a search looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum SearchDepth {
     #[default]
     Subtree,
     OneLevel,
@@ -55,7 +55,7 @@ pub struct UserSearch {
     pub filter: Option<String>,
     /// The attribute that users type as their name.
     pub username: String,
-    pub reach: Reach,
+    pub reach: SearchDepth,
     pub id: String,
     pub email: String,
     pub name: Option<String>,
@@ -65,7 +65,7 @@ pub struct UserSearch {
 pub struct GroupSearch {
     pub base: String,
     pub filter: Option<String>,
-    pub reach: Reach,
+    pub reach: SearchDepth,
     /// The user's attribute that groups list; `DN` for the entry's own name.
     pub user: String,
     /// The groups' attribute that lists it.

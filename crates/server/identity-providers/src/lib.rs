@@ -33,7 +33,7 @@ pub use error::{ConnectorError, Fault};
 pub use github::{Github, GithubConfig};
 pub use gitlab::{GitlabConfig, gitlab};
 pub use http::HttpError;
-pub use ldap::{GroupSearch, Ldap, LdapConfig, LdapSetupError, LdapTls, Reach, UserSearch};
+pub use ldap::{GroupSearch, Ldap, LdapConfig, LdapSetupError, LdapTls, SearchDepth, UserSearch};
 pub use oidc::{IdTokenError, Oidc, OidcConfig, OidcSetupError};
 pub use secret::Secret;
 

@@ -381,7 +381,7 @@ fn compress(segment: &Segment) {
 }
 
 fn copy(error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), error.to_string())
+    io::Error::new(error.kind(), chain(&error))
 }
 
 /// Works on a log's files. A panic is an error of theirs.

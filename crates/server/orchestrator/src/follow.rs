@@ -51,6 +51,11 @@ impl StepLoss {
         let reason = reason.into();
         Self { cause, reason }
     }
+
+    /// Returns the loss by an error: its reason tells all that led to the error.
+    fn by_error(cause: Cause, error: &dyn std::error::Error) -> Self {
+        Self::new(cause, airside_model::chain(error))
+    }
 }
 
 /// The consequence of one event for the step that is followed.
@@ -380,7 +385,7 @@ impl Orchestrator {
                         return Err(error.into());
                     }
                     let held = placement.hold(Some(watching.session));
-                    let loss = StepLoss::new(Cause::Removed, error.to_string());
+                    let loss = StepLoss::by_error(Cause::Removed, &error);
                     return Ok(FollowEnd::Lost { loss, held });
                 }
             }
@@ -456,6 +461,22 @@ async fn sleep_until(when: Option<Instant>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_loss_by_a_full_disk_says_so() {
+        let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = crate::Error::from(airside_volumes::Error::Disk {
+            action: "write",
+            path: "/data/volumes/v1".into(),
+            source,
+        });
+        let loss = StepLoss::by_error(Cause::Removed, &error);
+        assert!(
+            loss.reason.contains("cannot write /data/volumes/v1"),
+            "{loss:?}"
+        );
+        assert!(loss.reason.contains("no storage space"), "{loss:?}");
+    }
 
     #[test]
     fn who_took_a_container_away_is_told_where_it_is_known() {

@@ -16,7 +16,7 @@ use airside_runtime::Observed;
 use bytes::Bytes;
 
 pub(crate) use hosts::Hosts;
-pub use hosts::{Asker, Host, HostLookup, Ticket};
+pub use hosts::{Asker, Host, HostLookup, HostTicket};
 
 use crate::{
     ContainerHold, Orchestrator, StepRequest, container_ref::ContainerRef, output::MAX_ANSWER,
@@ -111,7 +111,7 @@ impl Orchestrator {
     pub async fn offer(
         &self,
         held: ContainerHold,
-        ticket: Ticket,
+        ticket: HostTicket,
         lifetime: Option<Duration>,
     ) -> Option<Arc<Host>> {
         let ContainerHold(Some(mut holding)) = held else {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use airside_model::{WorkerName, WorkerState, chain};
-use airside_store::{Arrival, ContainerFilter, WorkerChange, WorkerChanged, WorkerKind};
+use airside_store::{ContainerFilter, WorkerArrival, WorkerChange, WorkerChanged, WorkerKind};
 use parking_lot::Mutex;
 use tokio::sync::{RwLock, RwLockReadGuard, watch};
 use tracing::{info, warn};
@@ -106,7 +106,7 @@ impl Orchestrator {
         worker: &WorkerName,
         team: Option<&str>,
         tags: &[String],
-        arrival: Arrival,
+        arrival: WorkerArrival,
     ) -> Result<WorkerState> {
         let (states, store) = (self.parts.workers.states(), &self.parts.store);
         let _gate = states.gate.write().await;

@@ -38,7 +38,7 @@ use parking_lot::Mutex;
 use pulls::Pulls;
 use workers::{NoWorker, Wants};
 
-pub use guests::{Asker, GuestEnd, GuestRequest, GuestRun, Host, HostLookup, Ticket};
+pub use guests::{Asker, GuestEnd, GuestRequest, GuestRun, Host, HostLookup, HostTicket};
 pub use kept::Keeping;
 pub use output::OutputBounds;
 pub use pulls::{ImageGet, PullStatus};
@@ -65,7 +65,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Time limits of steps, and limits on what they print.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct StepLimits {
     /// Time between SIGTERM and SIGKILL when a step is stopped.
     pub stop_grace: Duration,
     /// A step whose machine and shim are both silent for this long is lost.
@@ -77,7 +77,7 @@ pub struct Patience {
     pub output: OutputBounds,
 }
 
-impl Default for Patience {
+impl Default for StepLimits {
     fn default() -> Self {
         Self {
             stop_grace: Duration::from_secs(10),
@@ -101,7 +101,7 @@ struct Parts {
     volumes: Volumes,
     workers: Workers,
     installation: InstallationId,
-    patience: Patience,
+    patience: StepLimits,
     metrics: Metrics,
     guests: Arc<Hosts>,
     /// Reasons for which containers were ended whose steps had not ended.
@@ -118,7 +118,7 @@ impl Orchestrator {
         volumes: Volumes,
         workers: Workers,
         installation: InstallationId,
-        patience: Patience,
+        patience: StepLimits,
         metrics: Metrics,
     ) -> Self {
         let parts = Parts {

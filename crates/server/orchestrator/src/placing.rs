@@ -8,7 +8,7 @@ use airside_model::{
     ContainerState, Handle, Quota, StepKind, WorkerName,
     event::{Event, Origin, Source},
 };
-use airside_runtime::{Cause, ClaimEnvironment, Error as RuntimeError, PlacementSpec};
+use airside_runtime::{Cause, ClaimEnvironment, PlacementSpec};
 use airside_store::{Container, Lease, NewPlacement, now};
 use airside_telemetry::span;
 use airside_vars::Secrets;
@@ -22,6 +22,7 @@ use crate::{
     follow::{FollowEnd, StepLoss},
     kept,
     output::LogQuota,
+    pulls::PlaceAnswer,
     request::{Afterwards, HeldContainer, PlacementRecord},
     workers::{NoWorker, Wants, WorkerEntry},
 };
@@ -438,14 +439,14 @@ impl Orchestrator {
                 return Ok(PlaceOutcome::Ended(StepResult::ended(StepEnd::Stopped(()))));
             }
             match self.ask_runtime(context, placement, number).await? {
-                Ok(uid) => {
+                PlaceAnswer::Placed { uid } => {
                     store
                         .placement_created(context.lease, &placement.handle, uid.as_deref())
                         .await?;
                     placement.container_ref.log_state("created");
                     return Ok(PlaceOutcome::MayBeThere);
                 }
-                Err(error @ RuntimeError::Refused { .. }) => {
+                PlaceAnswer::Refused(error) => {
                     let container_ref = &placement.container_ref;
                     container_ref.log_failure(&error, "container refused by the runtime");
                     // What was claimed did run; following it will tell what became of it.
@@ -453,20 +454,22 @@ impl Orchestrator {
                         return Ok(PlaceOutcome::MayBeThere);
                     }
                     container_ref.log_state("destroying");
-                    return Ok(PlaceOutcome::Ended(StepResult::errored(error.to_string())));
+                    return Ok(PlaceOutcome::Ended(StepResult::errored(
+                        airside_model::chain(&error),
+                    )));
                 }
-                Err(ref error @ RuntimeError::Unavailable { ref cause, .. }) => {
+                PlaceAnswer::Postponed { error, cause } => {
                     placement
                         .container_ref
-                        .log_failure(error, "placement postponed");
-                    let reason = error.to_string();
+                        .log_failure(&error, "placement postponed");
+                    let reason = airside_model::chain(&error);
                     if self.is_lost(placement, &mut away_since)
                         && let Some(placing) =
                             self.give_worker_up(context, placement, &reason).await?
                     {
                         return Ok(placing);
                     }
-                    if let Cause::NoRoom { shortage } = cause {
+                    if let Cause::NoRoom { shortage } = &cause {
                         self.make_room(placement, shortage).await?;
                     }
                     if reason != said {

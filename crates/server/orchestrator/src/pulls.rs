@@ -21,7 +21,7 @@ use crate::{
 /// again must not fill the log.
 const REPORTED_TRIES: u64 = 8;
 /// Time between two looks at a pull that reports nothing.
-const LOOK: Duration = Duration::from_secs(1);
+const PULL_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The get of a step's image, which the placement of the step does: its events are those of a get.
 #[derive(Clone, Debug)]
@@ -182,13 +182,13 @@ impl Orchestrator {
         context: &StepContext<'_>,
         placement: &StepPlacement,
         number: u64,
-    ) -> Result<Result<Option<String>, RuntimeError>> {
+    ) -> Result<PlaceAnswer> {
         let spec = &placement.record.spec;
         let mut pull = StepPull::new(context, &self.parts.pulls, &spec.image, number);
         let mut seen = self.parts.workers.watch(&placement.handle);
         let placing = placement.worker.runtime.place(spec);
         tokio::pin!(placing);
-        let mut looks = tokio::time::interval(LOOK);
+        let mut looks = tokio::time::interval(PULL_POLL_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -197,7 +197,7 @@ impl Orchestrator {
                     if placed.is_ok() {
                         pull.end().await?;
                     }
-                    return Ok(placed);
+                    return Ok(placed.into());
                 }
                 Ok(()) = seen.changed() => {
                     let observed = seen.borrow_and_update().clone();
@@ -205,6 +205,37 @@ impl Orchestrator {
                 }
                 _ = looks.tick() => pull.look().await?,
             }
+        }
+    }
+}
+
+/// The runtime's answer to the request to place a container.
+pub(crate) enum PlaceAnswer {
+    /// The container is there, or will be; its runtime may know it by this id.
+    Placed { uid: Option<String> },
+    /// No later request will succeed.
+    Refused(RuntimeError),
+    /// A later request may succeed.
+    Postponed { error: RuntimeError, cause: Cause },
+}
+
+impl From<Result<Option<String>, RuntimeError>> for PlaceAnswer {
+    fn from(placed: Result<Option<String>, RuntimeError>) -> Self {
+        match placed {
+            Ok(uid) => Self::Placed { uid },
+            Err(error @ RuntimeError::Refused { .. }) => Self::Refused(error),
+            Err(RuntimeError::Unavailable {
+                worker,
+                message,
+                cause,
+            }) => Self::Postponed {
+                cause: cause.clone(),
+                error: RuntimeError::Unavailable {
+                    worker,
+                    message,
+                    cause,
+                },
+            },
         }
     }
 }

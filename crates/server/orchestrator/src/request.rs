@@ -5,7 +5,7 @@ use airside_model::{
     Handle, PlanId, StepLabels, VolumeId, WorkerName, event::Event, task::ContainerLimits,
 };
 use airside_protocol::{Executable, Order, Transfer, Tty};
-use airside_runtime::{Access, Image, Mount, PlacementSpec};
+use airside_runtime::{Image, Mount, MountAccess, PlacementSpec};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -164,13 +164,13 @@ impl StepRequest {
     pub(crate) fn mounts(&self) -> Vec<Mount> {
         let inputs = self.inputs.iter().map(|input| Mount {
             path: input.path.clone(),
-            access: Access::Input {
+            access: MountAccess::Input {
                 volume: input.volume.clone(),
             },
         });
         let outputs = self.outputs.iter().map(|output| Mount {
             path: output.path.clone(),
-            access: Access::Output,
+            access: MountAccess::Output,
         });
         inputs.chain(outputs).collect()
     }

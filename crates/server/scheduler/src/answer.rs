@@ -3,7 +3,7 @@
 use airside_model::ResourceVersionId;
 use airside_schedule::{
     BuildKey, Carried, Names, Order, Question, StoreAnswer, Used,
-    history::{Carrying, VersionState},
+    history::{VersionState, WalkSubject},
 };
 use airside_store::{CarryingBuild, Store, VersionPlace};
 
@@ -90,10 +90,10 @@ pub(crate) fn pipe((job, original, build): BuildPlace) -> (airside_model::JobId,
     (job, BuildKey { original, build })
 }
 
-fn carrying_of(carrying: Carrying) -> airside_store::Carrying {
+fn carrying_of(carrying: WalkSubject) -> airside_store::Carrying {
     match carrying {
-        Carrying::Resource(resource) => airside_store::Carrying::Resource(resource),
-        Carrying::Version(carried) => airside_store::Carrying::Version(carried.version),
+        WalkSubject::Resource(resource) => airside_store::Carrying::Resource(resource),
+        WalkSubject::Version(carried) => airside_store::Carrying::Version(carried.version),
     }
 }
 

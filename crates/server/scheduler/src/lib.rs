@@ -100,6 +100,16 @@ pub struct Prepared {
     pub inputs: Vec<(String, Option<String>)>,
 }
 
+impl Prepared {
+    /// Returns the preparation of a build that started, or that belongs to no job.
+    pub fn nothing_blocks(build: BuildId) -> Self {
+        Self {
+            preparation: Preparation::nothing_blocks(build),
+            inputs: Vec::new(),
+        }
+    }
+}
+
 /// A handle on the loop; clones share it.
 #[derive(Clone)]
 pub struct Scheduler {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use airside_model::{BuildId, JobId, PipelineId};
 use airside_schedule::{
     BuildKey, Graph, Moment, NameId, Names,
-    pass::{Group, Origin, Original, Pending},
+    pass::{BuildOrigin, Group, Original, Pending},
 };
 use airside_store::{Store, Unfinished};
 
@@ -90,11 +90,11 @@ impl PipelineState {
     pub(crate) fn as_pending(&self, build: &Unfinished) -> Pending {
         let origin = if build.original != build.id {
             let original = self.originals.get(&build.original).copied();
-            Origin::Rerun(original.unwrap_or(Original::NoInputs))
+            BuildOrigin::Rerun(original.unwrap_or(Original::NoInputs))
         } else if build.manual {
-            Origin::Manual
+            BuildOrigin::Manual
         } else {
-            Origin::Trigger
+            BuildOrigin::Trigger
         };
         Pending {
             key: key(build),
@@ -120,8 +120,8 @@ impl PipelineState {
     fn could_start(&self, build: &Unfinished) -> bool {
         let job = self.jobs.get(&build.job).copied().unwrap_or_default();
         let has_inputs = match self.as_pending(build).origin {
-            Origin::Rerun(original) => original == Original::Ready,
-            Origin::Manual | Origin::Trigger => job.determined,
+            BuildOrigin::Rerun(original) => original == Original::Ready,
+            BuildOrigin::Manual | BuildOrigin::Trigger => job.determined,
         };
         !build.aborted && !job.paused && has_inputs
     }

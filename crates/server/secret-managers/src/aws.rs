@@ -3,8 +3,8 @@
 mod secrets_manager;
 mod ssm;
 
-use airside_aws::{Identity, IdentityError, Keys, Signer};
-use airside_blocking_http::{Client, Patience, Trust};
+use airside_aws::{AwsIdentity, AwsIdentityError, Keys, Signer};
+use airside_blocking_http::{Client, RequestTimeouts, Trust};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
@@ -35,7 +35,7 @@ struct Service {
     name: &'static str,
     region: String,
     endpoint: String,
-    identity: Identity,
+    identity: AwsIdentity,
     idle: Mutex<Vec<Client>>,
 }
 
@@ -53,7 +53,7 @@ impl Service {
                              what the server is";
                 return Err(Error::Settings(words.to_owned()));
             }
-            ("", "") if settings.session_token.is_empty() => Identity::of_machine(region),
+            ("", "") if settings.session_token.is_empty() => AwsIdentity::of_machine(region),
             ("", _) | (_, "") => {
                 let words = "an access key and a secret key go together, and one is missing";
                 return Err(Error::Settings(words.to_owned()));
@@ -65,7 +65,7 @@ impl Service {
                     secret: secret.to_owned(),
                     token: (!token.is_empty()).then(|| token.clone()),
                 };
-                Identity::given(keys, region)
+                AwsIdentity::given(keys, region)
             }
         };
         Ok(Self {
@@ -122,11 +122,11 @@ impl Service {
         if let Some(client) = self.idle.lock().pop() {
             return Ok(client);
         }
-        let patience = Patience {
+        let patience = RequestTimeouts {
             silence: SILENCE,
             // Who asks for secrets has its own second tries.
             tries: 1,
-            ..Patience::default()
+            ..RequestTimeouts::default()
         };
         Ok(Client::with_patience(&Trust::Public, patience)?)
     }
@@ -175,9 +175,9 @@ fn refusal(target: &str, status: u16, answer: &str) -> Refusal {
     Refusal { code, error }
 }
 
-fn of_identity(error: IdentityError) -> Error {
+fn of_identity(error: AwsIdentityError) -> Error {
     match error {
-        IdentityError::Outbound(error) => error.into(),
+        AwsIdentityError::Outbound(error) => error.into(),
         other => Error::Settings(other.to_string()),
     }
 }
@@ -186,7 +186,7 @@ fn templates(texts: &[&str]) -> Result<Vec<Template>, Error> {
     let parsed = texts.iter().map(|text| Template::parse(text));
     parsed
         .collect::<Result<_, _>>()
-        .map_err(|error| Error::Settings(error.to_string()))
+        .map_err(|error| Error::Settings(airside_model::chain(&error)))
 }
 
 #[cfg(test)]

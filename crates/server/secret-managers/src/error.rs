@@ -36,7 +36,7 @@ impl Error {
 
 impl From<Outbound> for Error {
     fn from(error: Outbound) -> Self {
-        let words = error.to_string();
+        let words = airside_model::chain(&error);
         match error {
             Outbound::Connect { .. }
             | Outbound::Silent { .. }

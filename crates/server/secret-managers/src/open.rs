@@ -37,7 +37,7 @@ fn settings<T: DeserializeOwned>(config: &Value) -> Result<T, Error> {
         settings.retain(|_, value| !value.is_null());
     }
     serde_json::from_value(config).map_err(|error| {
-        let words = error.to_string();
+        let words = airside_model::chain(&error);
         let shown = if words.contains("unknown field") {
             words
         } else {

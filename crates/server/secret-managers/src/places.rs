@@ -86,7 +86,7 @@ impl Fence {
         for template in templates {
             match template.team_folder() {
                 Ok(folder) => team_folders.extend(folder.map(str::to_owned)),
-                Err(error) => return Err(Error::Settings(error.to_string())),
+                Err(error) => return Err(Error::Settings(airside_model::chain(&error))),
             }
         }
         let beginnings = templates.iter().map(Template::beginning);

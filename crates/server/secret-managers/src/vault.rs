@@ -44,7 +44,7 @@ impl Vault {
         }
         let templates = templates.iter().map(|template| {
             let whole = format!("{prefix}/{}", template.trim_start_matches('/'));
-            Template::parse(&whole).map_err(|error| Error::Settings(error.to_string()))
+            Template::parse(&whole).map_err(|error| Error::Settings(airside_model::chain(&error)))
         });
         let templates = templates.collect::<Result<_, _>>()?;
         Ok(Self {

@@ -42,8 +42,10 @@ impl Keeper for Elsewhere {
         };
         match self.checkers.secret(&look).await {
             Ok(said) => said,
-            Err(failure @ Failure::TooLarge { .. }) => Err(Error::Refused(failure.to_string())),
-            Err(failure) => Err(Error::Away(failure.to_string())),
+            Err(failure @ Failure::TooLarge { .. }) => {
+                Err(Error::Refused(airside_model::chain(&failure)))
+            }
+            Err(failure) => Err(Error::Away(airside_model::chain(&failure))),
         }
     }
 }

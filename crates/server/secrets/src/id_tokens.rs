@@ -202,8 +202,8 @@ impl Keeper for IdTokenKeeper {
     async fn read(&self, asker: &Asker, _: &str) -> Result<Option<Secret>, SecretError> {
         let token = self.signer.token(asker, &self.settings).await;
         let token = token.map_err(|error| match &error {
-            Error::Store(store) if store.is_transient() => SecretError::Away(error.to_string()),
-            _ => SecretError::Refused(error.to_string()),
+            Error::Store(store) if store.is_transient() => SecretError::Away(chain(&error)),
+            _ => SecretError::Refused(chain(&error)),
         })?;
         Ok(Some(Secret::new(Value::String(token))))
     }

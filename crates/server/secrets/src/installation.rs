@@ -78,7 +78,7 @@ impl Installation {
                 shown["health"] = match asked {
                     Ok((method, Ok(response))) => json!({"method": method, "response": response}),
                     Ok((method, Err(error))) => {
-                        json!({"method": method, "error": error.to_string()})
+                        json!({"method": method, "error": airside_model::chain(&error)})
                     }
                     Err(_) => json!({"error": "it could not be asked"}),
                 };

@@ -88,9 +88,9 @@ impl Keeper for Kubernetes {
 
 fn told(error: SecretsError) -> Error {
     if error.is_transient() {
-        Error::Away(error.to_string())
+        Error::Away(airside_model::chain(&error))
     } else {
-        Error::Refused(error.to_string())
+        Error::Refused(airside_model::chain(&error))
     }
 }
 

@@ -106,7 +106,7 @@ impl PipelineVariables {
         let make = async || {
             // In a box, as this is how we got here.
             let filled = Box::pin(self.fill(config.clone(), None)).await;
-            let (config, _) = filled.map_err(|error| error.to_string())?;
+            let (config, _) = filled.map_err(|error| airside_model::chain(&error))?;
             let sources = &self.credentials.0.var_sources;
             sources.open(&self.asker, type_, &config)
         };

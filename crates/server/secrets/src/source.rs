@@ -38,7 +38,7 @@ impl Source {
         let found = self.look(asker, &reference.path).await;
         let found = found.map_err(|error| airside_vars::Error::Lookup {
             name: reference.to_string(),
-            reason: error.to_string(),
+            reason: chain(&error),
         })?;
         found
             .map(|secret| traverse(&secret.value, reference).cloned())
@@ -76,7 +76,7 @@ impl Source {
             if number >= self.tries.attempts {
                 return Err(match number {
                     1 => error,
-                    _ => Error::Away(format!("{error} (after {number} attempts)")),
+                    _ => Error::Away(format!("{} (after {number} attempts)", chain(&error))),
                 });
             }
             debug!(error = %chain(&error), attempt = number, "secret manager gave no answer; it is asked again");

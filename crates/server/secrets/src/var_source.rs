@@ -89,7 +89,9 @@ impl VarSources {
                 let checkers =
                     checkers.ok_or("this server asks no secret managers for pipelines")?;
                 let keeper = Elsewhere::new(checkers, type_, config);
-                Ok(Box::new(keeper.map_err(|error| error.to_string())?))
+                Ok(Box::new(
+                    keeper.map_err(|error| airside_model::chain(&error))?,
+                ))
             }
         }
     }

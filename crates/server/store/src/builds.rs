@@ -6,7 +6,7 @@ mod scheduled;
 
 use std::time::Duration;
 
-use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, TeamId};
+use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, TeamId, chain};
 
 pub use check::{CheckReason, EndedCheck, NewCheck};
 pub use page::{BuildFilter, BuildPage, BuildRange};
@@ -407,7 +407,7 @@ impl Store {
         };
         let clear = self.sealer().open(&plan_name(id), &sealed)?;
         let plan = serde_json::from_slice(&clear)
-            .map_err(|error| corrupt(format!("plan of build {id}: {error}")))?;
+            .map_err(|error| corrupt(format!("plan of build {id}: {}", chain(&error))))?;
         Ok(Some(plan))
     }
 

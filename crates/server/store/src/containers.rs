@@ -1,6 +1,8 @@
 //! Placements of steps, and the claim: the one point after which a step may have run.
 
-use airside_model::{BuildId, ContainerState, Handle, PlanId, StepLabels, TeamId, WorkerName};
+use airside_model::{
+    BuildId, ContainerState, Handle, PlanId, StepLabels, TeamId, WorkerName, chain,
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -199,7 +201,7 @@ impl Store {
         };
         let clear = self.sealer().open(handle.as_str(), &sealed)?;
         let request = serde_json::from_slice(&clear)
-            .map_err(|error| corrupt(format!("request of {handle}: {error}")))?;
+            .map_err(|error| corrupt(format!("request of {handle}: {}", chain(&error))))?;
         Ok(Some(request))
     }
 

@@ -55,9 +55,9 @@ pub(crate) struct Begun {
 
 /// The longest wait for a database that is locked or away before a request fails.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience(pub std::time::Duration);
+pub struct DatabaseTimeout(pub std::time::Duration);
 
-impl Default for Patience {
+impl Default for DatabaseTimeout {
     fn default() -> Self {
         Self(std::time::Duration::from_secs(15))
     }
@@ -69,7 +69,7 @@ pub(crate) struct Pools {
     pub(crate) read: Pool,
 }
 
-pub(crate) async fn connect(url: DatabaseUrl, patience: Patience) -> Result<Pools> {
+pub(crate) async fn connect(url: DatabaseUrl, patience: DatabaseTimeout) -> Result<Pools> {
     match &url {
         DatabaseUrl::Sqlite(path) => sqlite::connect(path, patience).await,
         DatabaseUrl::Postgres(url) => postgres::connect(url, patience).await,

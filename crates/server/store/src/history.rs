@@ -51,7 +51,7 @@ impl CarryingBuild {
 
 /// The newest build of a job that used the highest version of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LastUse {
+pub struct StoredLastUse {
     pub order: i64,
     /// The upstream builds that its inputs came from: job, original, build.
     pub pipes: Vec<(JobId, BuildId, BuildId)>,
@@ -158,7 +158,11 @@ impl Store {
 
     /// The newest of the job's builds that used the highest of the versions that the resource has
     /// now.
-    pub async fn last_use(&self, job: JobId, resource: ResourceId) -> Result<Option<LastUse>> {
+    pub async fn last_use(
+        &self,
+        job: JobId,
+        resource: ResourceId,
+    ) -> Result<Option<StoredLastUse>> {
         let row: Option<(i64, i64)> = query_as(sql!(
             "SELECT check_order, build_id FROM job_uses WHERE job_id = $1 AND resource_id = $2
                AND scope = (SELECT scope FROM resources WHERE id = $2)
@@ -180,7 +184,7 @@ impl Store {
         .fetch_all(&self.read)
         .await?;
         let pipes = pipes.into_iter();
-        Ok(Some(LastUse {
+        Ok(Some(StoredLastUse {
             order,
             pipes: pipes
                 .map(|(job, original, build)| (JobId(job), BuildId(original), BuildId(build)))

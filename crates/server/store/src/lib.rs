@@ -70,9 +70,9 @@ pub use causality::{Causality, Direction, RelatedBuild, RelatedVersion};
 pub use checks::{CheckBuild, CheckSummary, Checkable, ChecksOf, ImageCheck, LastCheck};
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
-pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience, Purpose};
+pub use db::{Alone, DatabaseTimeout, DatabaseUrl, DatabaseUrlError, Purpose};
 pub use garbage::{Cold, ColdCache, Destroyed, Logged, LoggedOf, RetainedJob};
-pub use history::{Carrying, CarryingBuild, LastUse};
+pub use history::{Carrying, CarryingBuild, StoredLastUse};
 pub use inputs::{BuildInput, BuildOutput, BuildVersions, GivenInput, NextInput, NextInputs};
 pub use instance_vars::InstanceVars;
 pub use kept::{HIJACK_GRACE, KeptContainer};
@@ -90,12 +90,12 @@ pub use time::{Micros, now};
 pub use usage::QuotaUse;
 pub use users::User;
 pub use versions::{
-    CheckFrom, Pin, PinError, ResourceVersion, SavedVersions, VersionFilter, VersionPage,
+    CheckFrom, Pin, PinOutcome, ResourceVersion, SavedVersions, VersionFilter, VersionPage,
     VersionPlace, VersionScope,
 };
 pub use volumes::{TeamVolume, Volume};
 pub use wall::Wall;
-pub use workers::{Arrival, Worker, WorkerChange, WorkerChanged, WorkerKind};
+pub use workers::{Worker, WorkerArrival, WorkerChange, WorkerChanged, WorkerKind};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -176,7 +176,7 @@ pub struct Store {
     write: Pool,
     read: Pool,
     sealer: Sealer,
-    patience: Patience,
+    patience: DatabaseTimeout,
     /// Counts changes by any server.
     changes: watch::Sender<u64>,
     /// Counts the changes that this process made.
@@ -194,14 +194,14 @@ impl Store {
     /// Opens (or makes) the database, brings its schema up to date, and seals what another key
     /// sealed with the current one.
     pub async fn open(url: impl Into<DatabaseUrl>, sealer: Sealer) -> Result<Self> {
-        Self::open_patiently(url, sealer, Patience::default()).await
+        Self::open_patiently(url, sealer, DatabaseTimeout::default()).await
     }
 
     /// Opens the database with another limit for waiting while it is locked or away.
     pub async fn open_patiently(
         url: impl Into<DatabaseUrl>,
         sealer: Sealer,
-        patience: Patience,
+        patience: DatabaseTimeout,
     ) -> Result<Self> {
         let pools = db::connect(url.into(), patience).await?;
         let (changes, own_changes) = (watch::Sender::new(0), watch::Sender::new(0));

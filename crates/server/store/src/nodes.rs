@@ -1,6 +1,6 @@
 //! Outcomes of the nodes of a build's plan. A node that has an outcome is never run again.
 
-use airside_model::{BuildId, PlanId};
+use airside_model::{BuildId, PlanId, chain};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -144,6 +144,7 @@ impl Store {
 
     fn open_json<T: DeserializeOwned>(&self, name: &str, sealed: &[u8]) -> Result<T> {
         let clear = self.sealer().open(name, sealed)?;
-        serde_json::from_slice(&clear).map_err(|error| corrupt(format!("{name}: {error}")))
+        serde_json::from_slice(&clear)
+            .map_err(|error| corrupt(format!("{name}: {}", chain(&error))))
     }
 }

@@ -1,6 +1,6 @@
 //! Teams and who belongs to them.
 
-use airside_model::TeamId;
+use airside_model::{TeamId, chain};
 use serde_json::Value;
 
 use crate::{
@@ -31,8 +31,8 @@ type Row = (i64, String, bool, Vec<u8>);
 
 fn team(sealer: &Sealer, (id, name, admin, auth): Row) -> Result<Team> {
     let clear = sealer.open(&sealed_as(id), &auth)?;
-    let auth =
-        serde_json::from_slice(&clear).map_err(|error| corrupt(format!("members: {error}")))?;
+    let auth = serde_json::from_slice(&clear)
+        .map_err(|error| corrupt(format!("members: {}", chain(&error))))?;
     Ok(Team {
         id: TeamId(id),
         name,

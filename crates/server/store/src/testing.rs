@@ -15,7 +15,7 @@ use std::{
 
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
-use crate::{DatabaseUrl, Patience, Sealer, Store};
+use crate::{DatabaseTimeout, DatabaseUrl, Sealer, Store};
 
 /// A database that goes when this is dropped.
 pub struct TestDatabase {
@@ -95,7 +95,7 @@ impl TestDatabase {
             .expect("the database opens")
     }
 
-    pub async fn open_patiently(&self, patience: Patience) -> Store {
+    pub async fn open_patiently(&self, patience: DatabaseTimeout) -> Store {
         let sealer = Sealer::new(&[0; 32]).expect("32 bytes");
         Store::open_patiently(&self.url, sealer, patience)
             .await

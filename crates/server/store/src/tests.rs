@@ -6,7 +6,7 @@ use serde_json::json;
 use sqlx::{Connection, Executor};
 
 use crate::{
-    BuildFilter, BuildPage, BuildRange, DatabaseUrl, Error, InstanceVars, Micros, Patience,
+    BuildFilter, BuildPage, BuildRange, DatabaseTimeout, DatabaseUrl, Error, InstanceVars, Micros,
     SavePipeline, Sealer, Store,
     db::{Pool, STATEMENTS, here, query, query_scalar, sql},
     now,
@@ -177,7 +177,7 @@ async fn everything_is_sealed_anew_with_a_new_key(database: TestDatabase) {
 }
 
 async fn a_database_that_comes_back_is_used_again(database: TestDatabase) {
-    let patience = Patience(Duration::from_secs(3));
+    let patience = DatabaseTimeout(Duration::from_secs(3));
     let store = database.open_patiently(patience).await;
     let other = database.open().await;
     let lock = match &database.url {

@@ -43,8 +43,12 @@ impl Store {
             return Ok(None);
         };
         let clear = self.sealer().open(&sealed_as(hash), &sealed)?;
-        let claims = serde_json::from_slice(&clear)
-            .map_err(|error| corrupt(format!("claims of a token: {error}")))?;
+        let claims = serde_json::from_slice(&clear).map_err(|error| {
+            corrupt(format!(
+                "claims of a token: {}",
+                airside_model::chain(&error)
+            ))
+        })?;
         Ok(Some((claims, Micros(expires_at))))
     }
 

@@ -15,7 +15,7 @@ use airside_model::{MetadataField, ResourceId, ResourceVersionId, Version};
 use sha2::{Digest, Sha256};
 
 pub use list::{VersionFilter, VersionPage};
-pub use pin::{Pin, PinError};
+pub use pin::{Pin, PinOutcome};
 pub(crate) use save::save_within;
 
 use crate::{

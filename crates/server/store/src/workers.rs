@@ -25,7 +25,7 @@ pub enum WorkerKind {
 /// Distinguishes a worker that was started just now, which brings it back, from one that has been
 /// there all along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
+pub enum WorkerArrival {
     Started,
     There,
 }
@@ -147,8 +147,8 @@ impl Store {
         kind: WorkerKind,
     ) -> Result<WorkerState> {
         let arrival = match kind {
-            WorkerKind::Local => Arrival::Started,
-            WorkerKind::Kubernetes | WorkerKind::Agent => Arrival::There,
+            WorkerKind::Local => WorkerArrival::Started,
+            WorkerKind::Kubernetes | WorkerKind::Agent => WorkerArrival::There,
         };
         self.register_arrival(name, team, tags, kind, arrival).await
     }
@@ -160,7 +160,7 @@ impl Store {
         team: Option<&str>,
         tags: &[String],
         kind: WorkerKind,
-        arrival: Arrival,
+        arrival: WorkerArrival,
     ) -> Result<WorkerState> {
         let text: String = query_scalar(sql!(
             "INSERT INTO workers (name, state, team, tags, platform, kind, started_at)
@@ -177,7 +177,7 @@ impl Store {
         .bind(to_json(&tags))
         .bind(kind.as_str())
         .bind(now().0)
-        .bind(arrival == Arrival::Started)
+        .bind(arrival == WorkerArrival::Started)
         .fetch_one(&self.write)
         .await?;
         self.changed();

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use airside_hub::{Hub, Identity, Parts, Proofs, Unproven};
+use airside_hub::{Hub, HubIdentity, Parts, Proofs, Unproven};
 use airside_logs::Logs;
 use airside_model::{Handle, InstallationId, JobId};
-use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
-use airside_runtime::{AnyRuntime, Image};
+use airside_orchestrator::{Orchestrator, StepLimits, WorkerEntry, Workers};
+use airside_runtime::{AnyRuntime, Image, PlacementSpec};
 use airside_store::{Container, SaveJob, SavePipeline, Sealer, Store};
 use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
@@ -16,7 +16,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::patience::wait_until;
+use crate::{CauseName, patience::wait_until};
 
 /// Long enough for a step that listens, however busy the machine is.
 const LONG_GRACE: Duration = Duration::from_secs(60);
@@ -46,6 +46,17 @@ pub trait Site: Send + Sync + 'static {
 
     /// An image that does not exist, and what messages must call it.
     fn missing_image(&self) -> (Image, String);
+
+    /// Returns the reason if a cause cannot arise here, or nothing here can bring it about.
+    fn cannot_arise(&self, cause: CauseName) -> Option<&'static str>;
+
+    /// Changes a step so that the cause arises before its process starts.
+    fn provoke(&self, _: CauseName, _: &mut PlacementSpec) {}
+
+    /// Ends a container by the cause.
+    async fn end_by(&self, cause: CauseName, _: &Handle) {
+        panic!("this site ends no container by {cause:?}");
+    }
 
     /// The labels a placement carries, where the runtime shows them to people.
     async fn labels(&self, handle: &Handle) -> Option<BTreeMap<String, String>>;
@@ -110,7 +121,7 @@ impl Bench {
             volumes: ground.volumes.clone(),
             proofs: site.proofs(),
         };
-        let identity = Identity::load_or_create(&ground.dir.path().join("hub-key.pem")).unwrap();
+        let identity = HubIdentity::load_or_create(&ground.dir.path().join("hub-key.pem")).unwrap();
         let address = (site.hub_ip(), 0).into();
         let hub = Hub::start(address, &identity, parts, shutdown.clone())
             .await
@@ -160,9 +171,9 @@ impl Bench {
             self.ground.volumes.clone(),
             Workers::new(vec![entry]),
             self.ground.installation.clone(),
-            Patience {
+            StepLimits {
                 stop_grace: *self.stop_grace.lock(),
-                ..Patience::default()
+                ..StepLimits::default()
             },
             Metrics::default(),
         )

@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "all of it is tests")]
 
 mod bench;
+mod cause_name;
 mod patience;
 mod programs;
 pub mod rules;
@@ -17,8 +18,9 @@ mod stand;
 mod step;
 
 pub use bench::{Bench, Ground, NoProofs, Site};
+pub use cause_name::CauseName;
 pub use patience::{wait_until, within};
-pub use programs::{program, shim};
+pub use programs::{kill_first_process, program, shim};
 
 /// One test per rule. The expression gives an `Option<Arc<dyn Site>>`; without a site, a rule is
 /// not tested.
@@ -37,6 +39,13 @@ macro_rules! rules {
             causes::a_missing_image_is_the_cause
             causes::a_container_that_ends_by_itself_has_exited
             causes::a_container_that_is_destroyed_was_removed
+            causes::a_step_without_room_waits_for_it
+            causes::an_image_that_is_refused_is_the_cause
+            causes::a_container_that_cannot_start_says_so
+            causes::a_pull_is_the_cause_of_a_wait
+            causes::a_container_without_memory_ran_out_of_it
+            causes::a_container_that_is_killed_names_the_signal
+            causes::a_container_that_is_evicted_says_so
             images::an_image_that_does_not_exist_is_named
             images::an_artifact_is_an_image
             images::an_artifact_without_a_root_is_told

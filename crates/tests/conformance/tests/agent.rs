@@ -18,11 +18,13 @@ use std::{
 };
 
 use airside_agents::{AdmissionError, AgentOffer, Agents, WorkerRegister};
-use airside_conformance::{Ground, NoProofs, Site, program, shim, wait_until};
+use airside_conformance::{
+    CauseName, Ground, NoProofs, Site, kill_first_process, program, shim, wait_until,
+};
 use airside_hub::{Hub, Proofs};
 use airside_model::{Handle, InstallationId, WorkerName, WorkerState};
-use airside_protocol::{AgentToken, Arrival};
-use airside_runtime::{AnyRuntime, Image};
+use airside_protocol::{AgentArrival, AgentToken};
+use airside_runtime::{AnyRuntime, Image, Mount, MountAccess, PlacementSpec};
 use airside_runtime_local::LocalRuntime;
 use airside_store::{Store, WorkerKind};
 use async_trait::async_trait;
@@ -138,7 +140,11 @@ struct Anybody(Store);
 
 #[async_trait]
 impl WorkerRegister for Anybody {
-    async fn admit(&self, offer: &AgentOffer, _: Arrival) -> Result<WorkerState, AdmissionError> {
+    async fn admit(
+        &self,
+        offer: &AgentOffer,
+        _: AgentArrival,
+    ) -> Result<WorkerState, AdmissionError> {
         let kind = WorkerKind::Agent;
         let registered = self.0.register_worker(offer.worker(), None, &[], kind);
         registered.await.map_err(|_| AdmissionError::Unable)
@@ -254,6 +260,31 @@ impl Site for Elsewhere {
             layout(self.layout.path().join("no-such-image")),
             "no-such-image".to_owned(),
         )
+    }
+
+    fn cannot_arise(&self, cause: CauseName) -> Option<&'static str> {
+        match cause {
+            CauseName::NoRoom => Some("a machine sets no room aside for each container"),
+            CauseName::Evicted => Some("no cluster moves containers here"),
+            CauseName::ImageRefused => Some("an image in a folder belongs to every team"),
+            CauseName::OutOfMemory
+            | CauseName::Killed
+            | CauseName::CannotStart
+            | CauseName::Pulling => None,
+        }
+    }
+
+    fn provoke(&self, cause: CauseName, spec: &mut PlacementSpec) {
+        if cause == CauseName::CannotStart {
+            spec.mounts.push(Mount {
+                path: "/bin/sh/below-a-file".to_owned(),
+                access: MountAccess::Output,
+            });
+        }
+    }
+
+    async fn end_by(&self, _: CauseName, handle: &Handle) {
+        kill_first_process(handle);
     }
 
     async fn labels(&self, _: &Handle) -> Option<BTreeMap<String, String>> {

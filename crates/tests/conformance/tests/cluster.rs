@@ -1,12 +1,14 @@
 //! The rules on a real cluster: run with `AIRSIDE_TEST_CLUSTER=1`, `CLUSTER` and `KUBECONFIG`, as
 //! `make test-cluster` does.
 
-use std::{collections::BTreeMap, net::IpAddr, path::Path, process::Command, sync::Arc};
+use std::{
+    collections::BTreeMap, io::Write as _, net::IpAddr, path::Path, process::Command, sync::Arc,
+};
 
-use airside_conformance::{Ground, Site};
+use airside_conformance::{CauseName, Ground, Site};
 use airside_hub::{Proofs, Unproven};
 use airside_model::{Handle, InstallationId};
-use airside_runtime::{AnyRuntime, Image};
+use airside_runtime::{AnyRuntime, Image, PlacementSpec};
 use airside_runtime_kubernetes::{KubeRuntime, targets};
 use airside_store::Container;
 use async_trait::async_trait;
@@ -88,6 +90,35 @@ impl Site for Cluster {
     fn missing_image(&self) -> (Image, String) {
         let reference = "airside.local/NO-such-image".to_owned();
         (Image::registry(&reference), reference)
+    }
+
+    fn cannot_arise(&self, cause: CauseName) -> Option<&'static str> {
+        match cause {
+            CauseName::Killed => Some("only an administrator of the node could kill the process"),
+            CauseName::ImageRefused => Some("the nodes have every image that the cluster knows"),
+            CauseName::CannotStart => Some("a node that starts nothing would be needed"),
+            CauseName::Pulling => Some("the kubelet reports no progress of a pull"),
+            CauseName::NoRoom | CauseName::OutOfMemory | CauseName::Evicted => None,
+        }
+    }
+
+    fn provoke(&self, cause: CauseName, spec: &mut PlacementSpec) {
+        if cause == CauseName::NoRoom {
+            spec.limits.memory = Some(1 << 50);
+        }
+    }
+
+    async fn end_by(&self, _: CauseName, handle: &Handle) {
+        let eviction = serde_json::json!({
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": handle.as_str(), "namespace": NAMESPACE},
+        });
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        write!(file, "{eviction}").expect("a file");
+        let at = format!("/api/v1/namespaces/{NAMESPACE}/pods/{handle}/eviction");
+        let file = file.path().to_str().expect("a plain path");
+        cluster(&["kubectl", "create", "--raw", &at, "-f", file]);
     }
 
     async fn labels(&self, handle: &Handle) -> Option<BTreeMap<String, String>> {

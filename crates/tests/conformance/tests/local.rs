@@ -8,11 +8,11 @@ use std::{
     sync::Arc,
 };
 
-use airside_conformance::{Ground, NoProofs, Site, program, shim};
+use airside_conformance::{CauseName, Ground, NoProofs, Site, kill_first_process, program, shim};
 use airside_hub::Proofs;
 use airside_model::{Handle, InstallationId, WorkerName};
 use airside_rootfs::Images;
-use airside_runtime::{AnyRuntime, Image};
+use airside_runtime::{AnyRuntime, Image, Mount, MountAccess, PlacementSpec};
 use airside_runtime_local::{Carriage, IsolationOptions, LocalOptions, LocalRuntime};
 use async_trait::async_trait;
 use tempfile::TempDir;
@@ -95,6 +95,31 @@ impl Site for Machine {
             layout(self.layout.path().join("no-such-image")),
             "no-such-image".to_owned(),
         )
+    }
+
+    fn cannot_arise(&self, cause: CauseName) -> Option<&'static str> {
+        match cause {
+            CauseName::NoRoom => Some("a machine sets no room aside for each container"),
+            CauseName::Evicted => Some("no cluster moves containers here"),
+            CauseName::ImageRefused => Some("an image in a folder belongs to every team"),
+            CauseName::OutOfMemory
+            | CauseName::Killed
+            | CauseName::CannotStart
+            | CauseName::Pulling => None,
+        }
+    }
+
+    fn provoke(&self, cause: CauseName, spec: &mut PlacementSpec) {
+        if cause == CauseName::CannotStart {
+            spec.mounts.push(Mount {
+                path: "/bin/sh/below-a-file".to_owned(),
+                access: MountAccess::Output,
+            });
+        }
+    }
+
+    async fn end_by(&self, _: CauseName, handle: &Handle) {
+        kill_first_process(handle);
     }
 
     async fn labels(&self, _: &Handle) -> Option<BTreeMap<String, String>> {

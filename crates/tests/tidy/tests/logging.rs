@@ -1,5 +1,6 @@
-//! Log lines can be searched: their messages are constant. They tell the whole of an error: its own
-//! text alone leaves out the causes that lead to it.
+//! Log lines can be searched: their messages are constant. They tell the whole of an error, and so
+//! does every other text that is made of one: its own text alone leaves out the causes that lead to
+//! it.
 
 use airside_tidy::{crate_of, files, product, read, shown};
 
@@ -17,6 +18,38 @@ const PARAMETERS: &[(&str, &str)] = &[(
     "crates/server/orchestrator/src/container_ref.rs",
     "all lines about containers have the same fields, and their callers' messages are constant",
 )];
+
+/// Names of variables that hold errors where a text is made of them. A text that is no error has
+/// another name, such as `reason`.
+const TEXT_ERRORS: [&str; 3] = ["error", "err", "failure"];
+
+/// Crates and files that may make a text of an error without its causes, each with the reason.
+const SOURCELESS: &[(&str, &str)] = &[
+    (
+        "crates/base/model/src/error_chain.rs",
+        "`chain` itself, which adds the causes",
+    ),
+    (
+        "crates/base/aws/src/identity.rs",
+        "errors of this crate and of `blocking-http` have their causes in their own text",
+    ),
+    (
+        "crates/base/blocking-http/src",
+        "errors of rustls have no source, and the crate does without `model`",
+    ),
+    (
+        "crates/base/oci/src/document.rs",
+        "an error of serde has no source if it reads from memory",
+    ),
+    (
+        "crates/base/vars/src/instance.rs",
+        "an error of serde has no source if it reads from memory",
+    ),
+    (
+        "crates/server/identity-providers/src/ldap/connection.rs",
+        "the kernel's error of a connection has no source",
+    ),
+];
 
 /// Returns the arguments of every call of a log macro, each with the offset of the call.
 fn log_calls(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
@@ -95,6 +128,90 @@ fn changing_messages(text: &str) -> Vec<usize> {
     calls
         .map(|(at, _)| text[..at].matches('\n').count() + 1)
         .collect()
+}
+
+/// Returns the lines of a source file that make a text of an error without its causes.
+fn bare_texts(text: &str) -> Vec<usize> {
+    let text = product(text);
+    let is_own_word = |at: usize| {
+        let before = text[..at].chars().next_back();
+        !before.is_some_and(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.'))
+    };
+    let printed = TEXT_ERRORS.iter().flat_map(|name| {
+        let call = format!("{name}.to_string()");
+        let found = text.match_indices(&call).map(|(at, _)| at);
+        found.collect::<Vec<_>>()
+    });
+    let formatted = text.match_indices("format!(").filter(|(at, call)| {
+        arguments(&text[at + call.len()..]).is_some_and(|arguments| is_bare_format(&arguments))
+    });
+    let mut lines: Vec<usize> = printed
+        .chain(formatted.map(|(at, _)| at))
+        .filter(|at| is_own_word(*at))
+        .map(|at| text[..at].matches('\n').count() + 1)
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines
+}
+
+/// Returns true if the arguments of `format!` hold an error without its causes.
+fn is_bare_format(arguments: &[&str]) -> bool {
+    let given = arguments.iter().skip(1);
+    TEXT_ERRORS.iter().any(|name| {
+        let is_named = arguments
+            .first()
+            .is_some_and(|text| text.contains(&format!("{{{name}}}")));
+        let value = format!("{name} = ");
+        let is_given = given.clone().any(|one| one.starts_with(&value));
+        given.clone().any(|one| one == name) || (is_named && !is_given)
+    })
+}
+
+#[test]
+fn no_text_of_an_error_leaves_out_its_causes() {
+    let mut bare = Vec::new();
+    for path in files("rs").unwrap() {
+        let place = shown(&path);
+        let is_product = crate_of(&place).is_some_and(|name| !name.starts_with("tests/"));
+        if !is_product || SOURCELESS.iter().any(|(file, _)| place.starts_with(file)) {
+            continue;
+        }
+        let lines = bare_texts(&read(&path).unwrap());
+        bare.extend(lines.iter().map(|line| format!("{place}:{line}")));
+    }
+    assert!(
+        bare.is_empty(),
+        "make these texts with `airside_model::chain(&error)`, or name the variable by what it is \
+         if it is no error:\n  {}",
+        bare.join("\n  ")
+    );
+    for (file, _) in SOURCELESS {
+        assert!(airside_tidy::root().join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn texts_without_causes_are_found() {
+    for bare in [
+        "let a = error.to_string()",
+        "map_err(|failure| failure.to_string())",
+        "format!(\"cannot read {path}: {error}\")",
+        "format!(\n    \"cannot read {path}: {}\",\n    error\n)",
+    ] {
+        let text = format!("fn a() {{\n    {bare};\n}}\n");
+        assert_eq!(bare_texts(&text), [2], "{bare}");
+    }
+    for whole in [
+        "map_err(|error| chain(&error))",
+        "format!(\"cannot read {path}: {}\", chain(&error))",
+        "format!(\"cannot read {}: {error}\", a, error = chain(&error))",
+        "self.error.to_string()",
+        "reason.to_string()",
+    ] {
+        let text = format!("fn a() {{\n    {whole};\n}}\n");
+        assert!(bare_texts(&text).is_empty(), "{whole}");
+    }
 }
 
 #[test]

@@ -66,15 +66,15 @@ impl Stand {
     }
 }
 
-fn identity(variables: &[(&str, &str)], machine: &str) -> Identity {
+fn identity(variables: &[(&str, &str)], machine: &str) -> AwsIdentity {
     let variables: HashMap<String, String> = variables
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
-    Identity {
+    AwsIdentity {
         environment: Box::new(move |name| variables.get(name).cloned()),
         machine: machine.to_owned(),
-        ..Identity::of_machine("eu-west-1")
+        ..AwsIdentity::of_machine("eu-west-1")
     }
 }
 
@@ -91,7 +91,7 @@ fn keys_of_the_settings_come_first_and_then_those_of_the_environment() {
         secret: "h".to_owned(),
         token: None,
     };
-    let identity = Identity {
+    let identity = AwsIdentity {
         given: Some(given),
         ..identity
     };

@@ -38,9 +38,9 @@ pub fn adopt(span: &Span, headers: &HeaderMap) {
 
 /// A point in a trace that later spans continue. It keeps no span open.
 #[derive(Clone, Debug)]
-pub struct Cause(Context);
+pub struct TraceCause(Context);
 
-impl Cause {
+impl TraceCause {
     /// The current span, if it is part of a trace.
     pub fn current() -> Option<Self> {
         let span = Span::current();

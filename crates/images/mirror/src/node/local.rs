@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Access, AccessAnswer, AskedThing, Caller, MirrorAnswer, Registries, Reply, What, failure,
-    refusal,
+    AccessAnswer, AskedThing, Caller, MirrorAnswer, Registries, Reply, UpstreamAccess, What,
+    failure, refusal,
 };
 use airside_model::chain;
 use airside_oci::Digest;
@@ -40,7 +40,7 @@ const PASSED: [HeaderName; 8] = [
 
 pub(crate) struct Local {
     pub(crate) registries: Registries,
-    pub(crate) access: Access,
+    pub(crate) access: UpstreamAccess,
     pub(crate) sharing: Option<Arc<Sharing>>,
     pub(crate) probe: Arc<Probe>,
 }
@@ -57,7 +57,7 @@ impl Local {
         }
         let asked = match AskedThing::parse(path, query) {
             Ok(asked) => asked,
-            Err(error) => return failure(StatusCode::NOT_FOUND, &error.to_string()),
+            Err(error) => return failure(StatusCode::NOT_FOUND, &chain(&error)),
         };
         let host = asked.repository.host();
         if self.probe.saw(&asked) || self.registries.base(host).is_none() {
@@ -94,7 +94,7 @@ impl Local {
             Ok(reply) => passed(reply, None),
             Err(error) => {
                 tracing::warn!(thing = asked.path(), error = %chain(&error), "registry not reached through the mirror; containerd asks it directly");
-                failure(StatusCode::BAD_GATEWAY, &error.to_string())
+                failure(StatusCode::BAD_GATEWAY, &chain(&error))
             }
         }
     }
@@ -137,7 +137,7 @@ impl Local {
                 passed(reply, Some(leg))
             }
             Ok(reply) => passed(reply, None),
-            Err(error) => failure(StatusCode::BAD_GATEWAY, &error.to_string()),
+            Err(error) => failure(StatusCode::BAD_GATEWAY, &chain(&error)),
         }
     }
 }
@@ -162,7 +162,7 @@ fn passed(reply: Reply, leg: Option<Leg>) -> MirrorAnswer {
 }
 
 /// Counts the bytes of an answer: the server does not poll behind the end of a known size.
-fn counted(body: Incoming, size: Option<u64>, leg: Leg) -> crate::Body {
+fn counted(body: Incoming, size: Option<u64>, leg: Leg) -> crate::MirrorBody {
     let frames = stream::try_unfold(
         (body, 0u64, leg),
         move |(mut body, count, leg)| async move {

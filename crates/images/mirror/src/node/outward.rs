@@ -55,7 +55,7 @@ async fn blob(sharing: &Sharing, digest: &Digest) -> MirrorAnswer {
     let size = match sharing.runtime.blob_size(digest).await {
         Ok(Some(size)) => size,
         Ok(None) => return failure(StatusCode::NOT_FOUND, "this node does not have the blob"),
-        Err(error) => return failure(StatusCode::BAD_GATEWAY, &error.to_string()),
+        Err(error) => return failure(StatusCode::BAD_GATEWAY, &airside_model::chain(&error)),
     };
     match sharing.runtime.read_blob(digest, 0, size).await {
         Ok(pieces) => {
@@ -67,6 +67,6 @@ async fn blob(sharing: &Sharing, digest: &Digest) -> MirrorAnswer {
             headers.insert(header::CONTENT_TYPE, kind);
             answer
         }
-        Err(error) => failure(StatusCode::BAD_GATEWAY, &error.to_string()),
+        Err(error) => failure(StatusCode::BAD_GATEWAY, &airside_model::chain(&error)),
     }
 }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 /// Pause between two looks at which agents are there.
-const LOOK: Duration = Duration::from_secs(5);
+const PEER_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Cheap to clone.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Peers {
             }
             tokio::select! {
                 () = shutdown.cancelled() => return,
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(PEER_INTERVAL) => {}
             }
         }
     }

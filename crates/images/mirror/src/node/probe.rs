@@ -53,7 +53,7 @@ impl Probe {
                 let said = tokio::time::timeout(PROBE_TIMEOUT, pull(runtime, image)).await;
                 said.unwrap_or_else(|_| "it did not answer".to_owned())
             }
-            Err(error) => format!("{HOST}'s file cannot be written: {error}"),
+            Err(error) => format!("{HOST}'s file cannot be written: {}", chain(&error)),
         };
         if let Err(error) = hosts.remove(HOST) {
             tracing::warn!(error = %chain(&error), "test file of the mirror not removed");
@@ -78,7 +78,7 @@ pub(crate) struct Tried {
 async fn pull(runtime: &Containerd, image: String) -> String {
     match runtime.pull(&image, None).await {
         Ok(_) => "it says that it was pulled".to_owned(),
-        Err(error) => error.to_string(),
+        Err(error) => chain(&error),
     }
 }
 

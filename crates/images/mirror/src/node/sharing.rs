@@ -44,7 +44,7 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(240);
 const RENEW: Duration = Duration::from_secs(15);
 /// Time for the runtime to make a blob part of its store.
 const LANDING: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(100);
+const LANDING_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) struct Sharing {
     pub(crate) peers: Peers,
@@ -155,7 +155,7 @@ impl Sharing {
             if let Ok(Some(_)) = self.runtime.blob_size(digest).await {
                 return true;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(LANDING_POLL_INTERVAL).await;
         }
         false
     }

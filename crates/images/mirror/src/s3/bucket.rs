@@ -5,8 +5,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use airside_aws::{EMPTY, Identity, Keys, Signer, xml};
-use airside_blocking_http::{Address, Client, Patience, Request, Response, Trust, encode};
+use airside_aws::{AwsIdentity, EMPTY, Keys, Signer, xml};
+use airside_blocking_http::{Address, Client, Request, RequestTimeouts, Response, Trust, encode};
 use jiff::{Timestamp, fmt::rfc2822};
 use parking_lot::Mutex;
 
@@ -15,7 +15,7 @@ use crate::Authorities;
 /// A page of a list is smaller.
 const MAX_PAGE: u64 = 16 << 20;
 /// A node waits for the answer.
-const REQUEST_PATIENCE: Patience = Patience {
+const REQUEST_PATIENCE: RequestTimeouts = RequestTimeouts {
     connect: Duration::from_secs(5),
     silence: Duration::from_secs(30),
     grace: Duration::from_secs(60),
@@ -45,7 +45,7 @@ pub(super) struct Bucket {
     base: String,
     prefix: String,
     region: String,
-    identity: Identity,
+    identity: AwsIdentity,
     trust: Trust,
     /// Each is one caller's at a time.
     clients: Mutex<Vec<Client>>,
@@ -80,8 +80,8 @@ impl Bucket {
             None => format!("{}/{bucket}/", airside_aws::endpoint("s3", &region)),
         };
         let identity = match keys {
-            Some(keys) => Identity::given(keys, &region),
-            None => Identity::of_machine(&region),
+            Some(keys) => AwsIdentity::given(keys, &region),
+            None => AwsIdentity::of_machine(&region),
         };
         let trust =
             authorities.map_or(Trust::Public, |own| Trust::Also(vec![own.pem().to_owned()]));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tracing::{info, warn};
 
 use super::{
-    AgentError, Settings,
+    NodeAgentError, Settings,
     cluster::Cluster,
     keeper::{depart, unmark},
     marks::RuntimeLists,
@@ -19,7 +19,7 @@ pub(crate) async fn clean(
     runtime: &Containerd,
     cluster: &Cluster,
     keep_images: bool,
-) -> Result<(), AgentError> {
+) -> Result<(), NodeAgentError> {
     cluster.label(&BTreeMap::new()).await?;
     let (images, names, containers) =
         tokio::try_join!(runtime.images(), runtime.names(), runtime.containers())?;

@@ -106,7 +106,8 @@ impl OperatorClient {
         body: Vec<u8>,
     ) -> Result<http::Response<Bytes>, String> {
         let token = tokio::fs::read_to_string(&self.token).await;
-        let token = token.map_err(|error| format!("{}: {error}", self.token.display()))?;
+        let token = token
+            .map_err(|error| format!("{}: {error}", self.token.display(), error = chain(&error)))?;
         let base = self.url.to_string();
         let request = Request::builder()
             .method(method)
@@ -114,7 +115,7 @@ impl OperatorClient {
             .header(header::AUTHORIZATION, format!("Bearer {}", token.trim()))
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(body)))
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| chain(&error))?;
         let answer = self.client().await?.request(request).await;
         let answer = answer.map_err(|error| chain(&error))?;
         let (parts, body) = answer.into_parts();
@@ -129,18 +130,24 @@ impl OperatorClient {
         let mut roots = RootCertStore::empty();
         if self.url.scheme_str() == Some("https") {
             let pem = tokio::fs::read(&self.ca).await;
-            let pem = pem.map_err(|error| format!("{}: {error}", self.ca.display()))?;
+            let pem = pem.map_err(|error| {
+                format!("{}: {error}", self.ca.display(), error = chain(&error))
+            })?;
             for certificate in CertificateDer::pem_slice_iter(&pem) {
                 let certificate = certificate.map_err(|error| {
-                    format!("{} is not a certificate: {error}", self.ca.display())
+                    format!(
+                        "{} is not a certificate: {error}",
+                        self.ca.display(),
+                        error = chain(&error)
+                    )
                 })?;
-                roots.add(certificate).map_err(|error| error.to_string())?;
+                roots.add(certificate).map_err(|error| chain(&error))?;
             }
         }
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
+            .map_err(|error| chain(&error))?
             .with_root_certificates(roots)
             .with_no_client_auth();
         let mut connector = HttpConnector::new();

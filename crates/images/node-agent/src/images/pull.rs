@@ -63,15 +63,15 @@ impl Puller {
                     return ended(want, How::Failed(words), Some(Ok(())));
                 }
                 Err(error) if want.needs_login => {
-                    let words = format!("it waits for a login: {error}");
+                    let words = format!("it waits for a login: {}", chain(&error));
                     let how = How::Later(Duration::from_secs(5), words);
-                    return ended(want, how, Some(Err(error.to_string())));
+                    return ended(want, how, Some(Err(chain(&error))));
                 }
                 Err(error) => {
                     let image = &want.wanted.name;
                     warn!(%image, error = %chain(&error), "operator unreachable; image pulled without a permit");
                     tokio::time::sleep(SPREAD.mul_f32(rand::random::<f32>())).await;
-                    (None, Some(Err(error.to_string())))
+                    (None, Some(Err(chain(&error))))
                 }
             },
         };
@@ -116,7 +116,7 @@ impl Puller {
         match self.bring(want, logins).await {
             Ok(()) => How::Done,
             Err(ContainerdError::Away(words)) => How::Later(Duration::from_secs(1), words),
-            Err(error) => How::Failed(error.to_string()),
+            Err(error) => How::Failed(chain(&error)),
         }
     }
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_blocking_http::Patience;
+use airside_blocking_http::RequestTimeouts;
 use airside_image_rules::{PlatformImage, PullLogin, TagState};
 use airside_oci::{Reference, Repository, Tag, TagOrDigest};
 use airside_resource_types::{AskedRegistry, Asking, Failure, Standing, TagList};
@@ -156,12 +156,12 @@ impl Asker {
             certificates: self.rules.certificates.clone(),
             plain: self.rules.plain.iter().any(|plain| plain == host),
             // Who asks again decides when.
-            patience: Patience {
+            patience: RequestTimeouts {
                 connect: Duration::from_secs(10),
                 silence: Duration::from_secs(20),
                 grace: Duration::from_secs(20),
                 tries: 1,
-                ..Patience::default()
+                ..RequestTimeouts::default()
             },
             pace: self.budgets.pace(host),
         };
@@ -192,7 +192,7 @@ impl From<Failure> for Refused {
         Self {
             trouble: Trouble {
                 state: TagState::Error,
-                words: failure.to_string(),
+                words: airside_model::chain(&failure),
                 retry_after,
             },
             may_be_login: matches!(status, Some(401 | 403 | 404)),

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_resource_types::Pace;
+use airside_resource_types::RequestPause;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -103,9 +103,9 @@ impl Budgets {
     }
 
     /// Waits, on a thread that may, before each request.
-    pub(crate) fn pace(self: &Arc<Self>, host: &str) -> Pace {
+    pub(crate) fn pace(self: &Arc<Self>, host: &str) -> RequestPause {
         let (budgets, host) = (self.clone(), host.to_owned());
-        Pace::new(move || {
+        RequestPause::new(move || {
             while let Err(wait) = budgets.take(&host, Instant::now()) {
                 thread::sleep(wait);
             }

@@ -105,7 +105,7 @@ impl Server {
         };
         let asked: PullRequest = match serde_json::from_slice(&body.to_bytes()) {
             Ok(asked) => asked,
-            Err(error) => return said(StatusCode::BAD_REQUEST, &error.to_string()),
+            Err(error) => return said(StatusCode::BAD_REQUEST, &chain(&error)),
         };
         let Some(found) = belongs(&world.now(), &node, &asked) else {
             let words = format!(
@@ -145,11 +145,11 @@ impl Server {
         let image: Reference = pull
             .image
             .parse()
-            .map_err(|error: airside_oci::BadReference| error.to_string())?;
+            .map_err(|error: airside_oci::BadReference| chain(&error))?;
         let mut logins = Vec::new();
         for secrets in secrets {
             let found = self.secrets.logins(secrets, image.repository()).await;
-            for login in found.map_err(|error| error.to_string())? {
+            for login in found.map_err(|error| chain(&error))? {
                 if !logins.contains(&login) {
                     logins.push(login);
                 }

@@ -1,6 +1,6 @@
 //! Manifests, their tags, and their referrers.
 
-use std::{fmt::Display, pin::pin};
+use std::pin::pin;
 
 use airside_oci::{Digest, MAX_DOCUMENT_BYTES, media_type::OCI_INDEX};
 use bytes::Bytes;
@@ -25,7 +25,7 @@ impl Registry {
     ) -> Result<RegistryAnswer, Error>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: std::error::Error,
     {
         match *asked.method {
             Method::GET | Method::HEAD => {
@@ -125,12 +125,12 @@ impl Registry {
 async fn read<B>(body: B) -> Result<Bytes, Error>
 where
     B: http_body::Body<Data = Bytes>,
-    B::Error: Display,
+    B::Error: std::error::Error,
 {
     let mut body = pin!(body);
     let mut text = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Error::Cut(error.to_string()))?;
+        let frame = frame.map_err(|error| Error::Cut(airside_model::chain(&error)))?;
         let Ok(data) = frame.into_data() else {
             continue;
         };

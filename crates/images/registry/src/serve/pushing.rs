@@ -1,14 +1,12 @@
 //! Blobs that come: in one request, in pieces, or from another repository.
 
-use std::fmt::Display;
-
 use airside_oci::{Digest, read_upload_range};
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
 
 use super::{Asked, Registry};
 use crate::{
-    Access, Error, RepositoryName,
+    Error, RepositoryAccess, RepositoryName,
     answer::{RegistryAnswer, empty, held, set},
 };
 
@@ -23,7 +21,7 @@ impl Registry {
     ) -> Result<RegistryAnswer, Error>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: std::error::Error,
     {
         if *asked.method != Method::POST {
             return Err(Error::Unsupported);
@@ -60,7 +58,7 @@ impl Registry {
             return Ok(false);
         };
         let from = RepositoryName::parse(&from)?;
-        if !asked.grant.allows(Access::Pull, &from) {
+        if !asked.grant.allows(RepositoryAccess::Pull, &from) {
             return Ok(false);
         }
         let (to, digest) = (to.clone(), digest.clone());
@@ -79,7 +77,7 @@ impl Registry {
     ) -> Result<RegistryAnswer, Error>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: std::error::Error,
     {
         let upload = self.inner.uploads.find(&repository, id).await?;
         match *asked.method {
@@ -117,7 +115,7 @@ impl Registry {
     ) -> Result<RegistryAnswer, Error>
     where
         B: http_body::Body<Data = Bytes>,
-        B::Error: Display,
+        B::Error: std::error::Error,
     {
         let found = self.inner.uploads.find(&repository, id).await?;
         let mut upload = found.lock().await;

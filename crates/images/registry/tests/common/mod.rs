@@ -5,7 +5,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use airside_model::Quotas;
-use airside_registry::{Access, Grant, Registry, RepositoryName, Tokens};
+use airside_registry::{Grant, Registry, RepositoryAccess, RepositoryName, Tokens};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
@@ -58,7 +58,7 @@ impl TestAnswer {
     }
 }
 
-pub fn grant(name: &str, access: Access) -> Grant {
+pub fn grant(name: &str, access: RepositoryAccess) -> Grant {
     let repository = RepositoryName::parse(name).unwrap();
     Grant::steady(repository, access, Duration::from_secs(3600))
 }
@@ -101,7 +101,9 @@ impl RegistryStage {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> TestAnswer {
-        let token = self.registry.token(&grant("team/main", Access::Delete));
+        let token = self
+            .registry
+            .token(&grant("team/main", RepositoryAccess::Delete));
         let login = basic(&token);
         let headers: Vec<_> = [("authorization", login.as_str())]
             .iter()

@@ -3,7 +3,7 @@
 
 use std::{fs, io::Write, path::Path};
 
-use airside_model::{MetadataField, Version};
+use airside_model::{MetadataField, Version, chain};
 
 use super::{Git, settings::Source, tags::whole};
 use crate::{Failure, Produced};
@@ -52,7 +52,8 @@ pub(super) fn fetch(version: Version, dest: &Path) -> Result<Produced, Failure> 
     let list = version.0.get(BRANCHES).map_or("", String::as_str);
     let names: Vec<String> = serde_json::from_str(list).map_err(|error| {
         Failure::said(format!(
-            "version.{BRANCHES} is not a list of branches: {error}"
+            "version.{BRANCHES} is not a list of branches: {}",
+            chain(&error)
         ))
     })?;
     fs::create_dir_all(dest).map_err(Failure::io(dest))?;

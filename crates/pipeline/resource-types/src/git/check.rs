@@ -11,9 +11,9 @@ use super::{
     settings::{Source, VersionType, plain},
     tags,
 };
-use crate::{CheckRequest, Failure, Part};
+use crate::{CheckInput, Failure, Part};
 
-pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+pub(crate) fn check(request: CheckInput, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
     let mut source = Source::read(request.source, log)?;
     let git = Git::new(source.access(), Purpose::Check, log)?;
     match source.version_type {

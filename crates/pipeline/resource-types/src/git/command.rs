@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use airside_blocking_http::{Patience, refuses_on_loopback};
+use airside_blocking_http::{RequestTimeouts, refuses_on_loopback};
 
 use super::{access::Access, config::Purpose, home::Home, remote::Remote};
 use crate::{Failure, log::say};
@@ -206,9 +206,9 @@ impl Git {
     /// program why it failed, so the server is tried once more. A check is on the machine itself,
     /// whose loopback is the one that people mean.
     fn is_refused_on_loopback(&self) -> bool {
-        let patience = Patience {
+        let patience = RequestTimeouts {
             connect: Duration::from_secs(2),
-            ..Patience::default()
+            ..RequestTimeouts::default()
         };
         let server = self.remote.server();
         self.purpose == Purpose::Step
@@ -262,7 +262,10 @@ fn cannot_run(name: &str, error: &std::io::Error) -> Failure {
         std::io::ErrorKind::NotFound => Failure::said(format!(
             "the program {name} is not installed where this step runs"
         )),
-        _ => Failure::said(format!("{name} cannot be run: {error}")),
+        _ => Failure::said(format!(
+            "{name} cannot be run: {}",
+            airside_model::chain(&error)
+        )),
     }
 }
 

@@ -19,6 +19,7 @@ mod get;
 mod home;
 mod metadata;
 mod mirror;
+mod push_end;
 mod put;
 mod remote;
 mod settings;
@@ -34,7 +35,8 @@ pub(crate) use self::{
     command::Git,
     config::Purpose,
     get::fetch,
-    put::{is_behind, push},
+    push_end::PushEnd,
+    put::push,
     settings::FORMS,
     tunnel::main as tunnel,
 };

@@ -14,6 +14,7 @@ use super::{
     command::log_answer,
     config::Purpose,
     metadata,
+    push_end::PushEnd,
     settings::{OutParams, Returning, Source, VersionType},
 };
 use crate::{Failure, OutRequest, Produced, log::say, paths::inside};
@@ -192,17 +193,18 @@ impl Put {
             self.join(ours, log)?;
             self.make_tag(log)?;
             let refspec = self.refspec();
-            let args = self.push_args(&["--tags", self.git.uri(), &refspec]);
+            let args = self.push_args(&["--porcelain", "--tags", self.git.uri(), &refspec]);
             let ended = self.git.attempt(self.taken.path(), &args, b"", log)?;
             log_answer(&ended, log);
-            if ended.ok {
-                return self.push_notes(log);
-            }
-            if !is_behind(&ended.complaints) {
-                return Err(Failure::said(format!(
-                    "the push to {} was refused, and not because it is behind",
-                    self.git.uri()
-                )));
+            match PushEnd::of(&ended) {
+                PushEnd::Pushed | PushEnd::UpToDate => return self.push_notes(log),
+                PushEnd::Behind => {}
+                PushEnd::Refused => {
+                    return Err(Failure::said(format!(
+                        "the push to {} was refused, and not because it is behind",
+                        self.git.uri()
+                    )));
+                }
             }
             say(log, "another push came first; trying again");
         }
@@ -234,11 +236,4 @@ impl Put {
         args.extend([uri, &self.branch]);
         self.git.run(dir, &args, log)
     }
-}
-
-/// True if a push failed because the remote has more commits, or gets more at this moment.
-pub(crate) fn is_behind(complaints: &str) -> bool {
-    complaints
-        .lines()
-        .any(|line| line.contains("[rejected]") || line.contains("cannot lock ref"))
 }

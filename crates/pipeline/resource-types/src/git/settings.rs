@@ -134,10 +134,10 @@ impl TryFrom<Object> for CommitFilter {
         for (key, value) in object {
             let patterns = || match &value {
                 Value::Null => Ok(Vec::new()),
-                Value::Array(_) => texts(&value).map_err(|error| error.to_string()),
+                Value::Array(_) => texts(&value).map_err(|error| airside_model::chain(&error)),
                 other => Err(format!("{key} is {other}, and must be a list")),
             };
-            let all = || flag(&value).map_err(|error| error.to_string());
+            let all = || flag(&value).map_err(|error| airside_model::chain(&error));
             match key.as_str() {
                 "include" => filter.include = patterns()?,
                 "include_all_match" => filter.include_all_match = all()?,
@@ -288,7 +288,7 @@ impl TryFrom<serde_json::Value> for Submodules {
             serde_json::Value::String(word) if word == "none" => Ok(Self::None),
             serde_json::Value::Array(_) => serde_json::from_value(value)
                 .map(Self::These)
-                .map_err(|error| error.to_string()),
+                .map_err(|error| airside_model::chain(&error)),
             other => Err(format!("{other} is not all, none or a list of paths")),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, io::Write};
 
-use airside_model::Version;
+use airside_model::{Version, chain};
 use regex_lite::Regex;
 
 use super::{
@@ -19,9 +19,12 @@ pub(super) struct Tag {
 /// Compiles an expression of the source that a whole name must match.
 pub(super) fn whole(key: &str, text: Option<&str>) -> Result<Option<Regex>, Failure> {
     let compile = |text| Regex::new(&format!("^(?:{text})$"));
-    text.map(compile)
-        .transpose()
-        .map_err(|error| Failure::source(key, format!("is not a regular expression: {error}")))
+    text.map(compile).transpose().map_err(|error| {
+        Failure::source(
+            key,
+            format!("must be a regular expression: {}", chain(&error)),
+        )
+    })
 }
 
 pub(super) fn versions(

@@ -40,7 +40,10 @@ pub(super) fn success(
     Err(Failure::Refused {
         status,
         retry_after: error.retry_after(),
-        words: format!("GitHub refuses {owner}/{repository}: {words} ({error})"),
+        words: format!(
+            "GitHub refuses {owner}/{repository}: {words} ({})",
+            airside_model::chain(&error)
+        ),
     })
 }
 

@@ -225,8 +225,12 @@ impl<'a> Api<'a> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Failure::said(format!("GitHub's answer cannot be read: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| {
+        Failure::said(format!(
+            "GitHub's answer cannot be read: {}",
+            airside_model::chain(&error)
+        ))
+    })
 }
 
 /// Copies the body of an answer, up to a limit; one more byte is a failure.

@@ -11,11 +11,11 @@ use super::{
     settings::{ReleaseChoice, ReleaseOrder, Source},
 };
 use crate::{
-    CheckRequest, Failure,
+    CheckInput, Failure,
     versions::{SemiSemantic, Semver},
 };
 
-pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+pub(crate) fn check(request: CheckInput, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
     let source = Source::read(request.source, log)?;
     let releases = Api::new(&source.place)?.releases()?;
     let versions = source.choice.versions(releases, request.version.as_ref());

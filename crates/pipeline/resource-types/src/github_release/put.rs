@@ -132,7 +132,10 @@ fn text(key: &str, name: &Option<String>, src: &Path) -> Result<Option<String>, 
     let read = fs::File::open(&path)
         .and_then(|file| file.take(MAX_TEXT + 1).read_to_string(&mut text))
         .map_err(|error| {
-            let words = format!("is {name:?}, which cannot be read: {error}");
+            let words = format!(
+                "is {name:?}, which cannot be read: {}",
+                airside_model::chain(&error)
+            );
             Failure::params(key, words)
         })?;
     if read as u64 > MAX_TEXT {
@@ -173,7 +176,10 @@ fn upload(api: &Api<'_>, release: u64, path: &Path, log: &mut dyn Write) -> Resu
             return Err(failure);
         }
         tries += 1;
-        say(log, &format!("{failure}; trying again"));
+        say(
+            log,
+            &format!("{}; trying again", airside_model::chain(&failure)),
+        );
         let assets = api.assets(release)?;
         for asset in assets.iter().filter(|asset| asset.name == name) {
             api.delete_asset(asset.id)?;

@@ -159,7 +159,7 @@ fn name(key: &str, value: Option<String>) -> Result<String, Failure> {
 fn server(key: &str, value: Option<String>, default: &str) -> Result<String, Failure> {
     let url = value.unwrap_or_else(|| default.to_owned());
     let bad = |why: String| Failure::source(key, format!("is not valid: {why}"));
-    let address = Address::parse(&url).map_err(|error| bad(error.to_string()))?;
+    let address = Address::parse(&url).map_err(|error| bad(airside_model::chain(&error)))?;
     if address.target().contains('?') {
         return Err(bad("an address of an API has no query".to_owned()));
     }

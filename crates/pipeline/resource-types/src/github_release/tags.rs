@@ -13,7 +13,10 @@ impl TagFilter {
     pub(super) fn new(pattern: Option<&str>) -> Result<Self, Failure> {
         let pattern = pattern.unwrap_or(DEFAULT);
         let regex = Regex::new(pattern).map_err(|error| {
-            let words = format!("is {pattern:?}, which is not a regular expression: {error}");
+            let words = format!(
+                "is {pattern:?}, which is not a regular expression: {}",
+                airside_model::chain(&error)
+            );
             Failure::source("tag_filter", words)
         })?;
         Ok(Self(regex))

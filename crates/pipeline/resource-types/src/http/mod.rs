@@ -13,12 +13,12 @@ use std::{
 
 use airside_archive::{Hasher, HashingReader};
 use airside_blocking_http::{Client, Payload, Request, Response};
-use airside_model::{MetadataField, Version};
+use airside_model::{MetadataField, Version, chain};
 
 pub(crate) use self::settings::FORMS;
 use self::settings::{InParams, OutParams, Source};
 use crate::{
-    CheckRequest, Failure, InRequest, OutRequest, Part, Produced,
+    CheckInput, Failure, InRequest, OutRequest, Part, Produced,
     log::say,
     paths::{clear, the_one},
     request::read,
@@ -28,7 +28,7 @@ const ETAG: &str = "etag";
 const LAST_MODIFIED: &str = "last_modified";
 const SHA256: &str = "sha256";
 
-pub(crate) fn check(request: CheckRequest, _log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+pub(crate) fn check(request: CheckInput, _log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
     let source = Source::read(request.source)?;
     let client = source.client()?;
     let now = current(&source, &client)?;
@@ -69,7 +69,8 @@ fn get(source: &Source, client: &Client) -> Result<Response, Failure> {
             Some(404) => Failure::said(format!("there is nothing at {}", source.shown())),
             Some(401 | 403) => Failure::said(format!(
                 "the server does not let us at {}: are username and password right? ({error})",
-                source.shown()
+                source.shown(),
+                error = chain(&error)
             )),
             _ => Failure::from(error),
         })

@@ -44,8 +44,12 @@ impl Source {
         let written: Written = read(Part::Source, object)?;
         let url = written.url.as_deref();
         let url = url.ok_or_else(|| Failure::source("url", "is missing"))?;
-        let address = Address::parse(url)
-            .map_err(|error| Failure::source("url", format!("is not valid: {error}")))?;
+        let address = Address::parse(url).map_err(|error| {
+            Failure::source(
+                "url",
+                format!("is not valid: {}", airside_model::chain(&error)),
+            )
+        })?;
         let mut headers = Vec::new();
         for (name, value) in written.headers {
             let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
@@ -87,7 +91,10 @@ impl Source {
 
     pub(super) fn client(&self) -> Result<Client, Failure> {
         Client::new(&self.trust).map_err(|error| match error {
-            Error::Certificate(_) => Failure::source("ca_certs", format!("is not valid: {error}")),
+            Error::Certificate(_) => Failure::source(
+                "ca_certs",
+                format!("is not valid: {}", airside_model::chain(&error)),
+            ),
             other => Failure::from(other),
         })
     }

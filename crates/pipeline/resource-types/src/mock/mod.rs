@@ -14,12 +14,12 @@ use airside_model::{Version, read_duration};
 pub(crate) use self::settings::FORMS;
 use self::settings::{InParams, OutParams, Source, version, version_text};
 use crate::{
-    CheckRequest, Failure, InRequest, OutRequest, Part, Privilege, Produced, log::say,
-    paths::inside, request::read,
+    CheckInput, Failure, InRequest, OutRequest, Part, Privilege, Produced, log::say, paths::inside,
+    request::read,
 };
 
 pub(crate) fn check(
-    request: CheckRequest,
+    request: CheckInput,
     privilege: Privilege,
     log: &mut dyn Write,
 ) -> Result<Vec<Version>, Failure> {

@@ -9,9 +9,9 @@ use super::{
     repository::{CloneDepth, PoolRepository},
     settings::Source,
 };
-use crate::{CheckRequest, Failure, Part, git::Purpose};
+use crate::{CheckInput, Failure, Part, git::Purpose};
 
-pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+pub(crate) fn check(request: CheckInput, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
     let source = Source::read(request.source, log)?;
     let version = request.version.unwrap_or_default();
     let from = version

@@ -177,7 +177,10 @@ impl Put {
         if self.failures >= MOST_FAILURES {
             return Err(failure);
         }
-        say(log, &format!("{failure}; trying again"));
+        say(
+            log,
+            &format!("{}; trying again", airside_model::chain(&failure)),
+        );
         thread::sleep(self.retry_delay);
         Ok(())
     }

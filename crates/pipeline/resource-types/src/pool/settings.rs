@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use airside_model::read_duration;
+use airside_model::{chain, read_duration};
 use serde::Deserialize;
 
 use super::locks::{LockAction, is_lock_name};
@@ -115,7 +115,10 @@ fn delay(text: Option<&str>) -> Result<Duration, Failure> {
         return Ok(RETRY_DELAY);
     };
     let delay = read_duration(text).map_err(|error| {
-        let words = format!("is {text:?}, which is not a time such as 30s: {error}");
+        let words = format!(
+            "is {text:?}, which is not a time such as 30s: {}",
+            chain(&error)
+        );
         Failure::source("retry_delay", words)
     })?;
     Ok(if delay.is_zero() {
@@ -219,7 +222,10 @@ fn read(key: &str, folder: &str, name: &str, src: &Path) -> Result<Vec<u8>, Fail
     let read = fs::File::open(&path)
         .and_then(|file| file.take(MAX_CONTENT + 1).read_to_end(&mut bytes))
         .map_err(|error| {
-            let words = format!("is {folder:?}, whose file {name:?} cannot be read: {error}");
+            let words = format!(
+                "is {folder:?}, whose file {name:?} cannot be read: {}",
+                chain(&error)
+            );
             Failure::params(key, words)
         })?;
     if read as u64 > MAX_CONTENT {

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use airside_blocking_http::{Patience, Request};
+use airside_blocking_http::{Request, RequestTimeouts};
 use airside_oci::{Descriptor, Digest, Document, Manifest, Platform, media_type::ACCEPT_MANIFESTS};
 
 use super::{
-    Access, Pace, Registry, TagList, parse_config, parse_document, read_repository, with_reference,
+    Access, Registry, RequestPause, TagList, parse_config, parse_document, read_repository,
+    with_reference,
 };
 use crate::Failure;
 
@@ -21,8 +22,8 @@ pub struct Asking {
     pub certificates: Vec<String>,
     /// True if the registry has no TLS.
     pub plain: bool,
-    pub patience: Patience,
-    pub pace: Pace,
+    pub patience: RequestTimeouts,
+    pub pace: RequestPause,
 }
 
 /// A repository of a registry that was found to answer.

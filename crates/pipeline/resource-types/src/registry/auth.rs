@@ -57,7 +57,7 @@ fn request_token(
     let origin = registry.origin();
     let url = challenge
         .token_url(&origin, Some(scope))
-        .map_err(|error| Failure::said(format!("{origin}: {error}")))?;
+        .map_err(|error| Failure::said(format!("{origin}: {}", airside_model::chain(&error))))?;
     let address = Address::parse(&url)?;
     let realm = address.to_string();
     let mut request = Request::get(address.clone());
@@ -75,10 +75,12 @@ fn request_token(
                 status,
                 retry_after: None,
                 words: format!(
-                    "{realm} gives us no token: are username and password right? ({error})"
+                    "{realm} gives us no token: are username and password right? ({})",
+                    airside_model::chain(&error)
                 ),
             },
             _ => Failure::from(error),
         })?;
-    airside_oci::read_token(&bytes).map_err(|error| Failure::said(format!("{realm}: {error}")))
+    airside_oci::read_token(&bytes)
+        .map_err(|error| Failure::said(format!("{realm}: {}", airside_model::chain(&error))))
 }

@@ -10,19 +10,24 @@ const MAX_ERROR_CHARS: usize = 160;
 
 /// Reads a manifest or an index.
 pub(crate) fn parse_document(bytes: &[u8], what: &str) -> Result<Document, Failure> {
-    Document::parse(bytes).map_err(|error| Failure::said(format!("{what}: {error}")))
+    Document::parse(bytes)
+        .map_err(|error| Failure::said(format!("{what}: {}", airside_model::chain(&error))))
 }
 
 /// Reads an image's configuration.
 pub(crate) fn parse_config(bytes: &[u8], what: &str) -> Result<ImageConfig, Failure> {
-    ImageConfig::parse(bytes).map_err(|error| Failure::said(format!("{what}: {error}")))
+    ImageConfig::parse(bytes)
+        .map_err(|error| Failure::said(format!("{what}: {}", airside_model::chain(&error))))
 }
 
 /// Reads a document that registries alone write.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T, Failure> {
     serde_json::from_slice(bytes).map_err(|error| {
         // It may repeat what a stranger's server sent.
-        let words: String = error.to_string().chars().take(MAX_ERROR_CHARS).collect();
+        let words: String = airside_model::chain(&error)
+            .chars()
+            .take(MAX_ERROR_CHARS)
+            .collect();
         Failure::said(format!("{what} cannot be read: {words}"))
     })
 }

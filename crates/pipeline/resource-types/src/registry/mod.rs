@@ -18,12 +18,12 @@ use std::{
 };
 
 use airside_archive::Hasher;
-use airside_blocking_http::{Address, Client, Error, Patience, Request, Response, Trust};
+use airside_blocking_http::{Address, Client, Error, Request, RequestTimeouts, Response, Trust};
 use airside_oci::{Challenge, Descriptor, Digest, Repository, media_type::ACCEPT_MANIFESTS};
 
 pub use self::{
     asked::{AskedImage, AskedRegistry, Asking, Standing},
-    pace::Pace,
+    pace::RequestPause,
     tags::TagList,
 };
 pub(crate) use self::{
@@ -49,8 +49,8 @@ pub(crate) struct Access {
     pub(crate) push: bool,
     /// True if the registry has no TLS.
     pub(crate) plain: bool,
-    pub(crate) patience: Patience,
-    pub(crate) pace: Pace,
+    pub(crate) patience: RequestTimeouts,
+    pub(crate) pace: RequestPause,
 }
 
 pub(crate) struct Registry {
@@ -72,9 +72,10 @@ impl Registry {
         };
         let client =
             Client::with_patience(&trust, access.patience).map_err(|error| match error {
-                Error::Certificate(_) => {
-                    Failure::source("ca_certs", format!("is not valid: {error}"))
-                }
+                Error::Certificate(_) => Failure::source(
+                    "ca_certs",
+                    format!("is not valid: {}", airside_model::chain(&error)),
+                ),
                 other => Failure::from(other),
             })?;
         let host = repository.api_host();
@@ -159,12 +160,17 @@ impl Registry {
         let words = match status {
             404 => format!("{host} has no {what}"),
             401 | 403 => format!(
-                "{host} does not let us at {what}: are username and password right? ({error})"
+                "{host} does not let us at {what}: are username and password right? ({})",
+                airside_model::chain(&error)
             ),
             429 => format!(
-                "{host} says that it is asked too often; ask for {what} later or log in ({error})"
+                "{host} says that it is asked too often; ask for {what} later or log in ({})",
+                airside_model::chain(&error)
             ),
-            500.. => format!("{host} has trouble with {what} ({error})"),
+            500.. => format!(
+                "{host} has trouble with {what} ({})",
+                airside_model::chain(&error)
+            ),
             _ => return Failure::from(error),
         };
         Failure::Refused {
@@ -241,7 +247,11 @@ impl Registry {
             match self.download_once(blob, to, meter) {
                 Err(failure) if number < TRIES && matches!(failure, Failure::Outbound(_)) => {
                     meter.back_to(mark);
-                    meter.say(&format!("{failure}; fetching {} again", blob.digest));
+                    meter.say(&format!(
+                        "{failure}; fetching {} again",
+                        blob.digest,
+                        failure = airside_model::chain(&failure)
+                    ));
                 }
                 Err(failure) => return Err(failure),
                 Ok(()) => {

@@ -4,9 +4,9 @@ use std::{fmt, sync::Arc};
 
 /// Called before each request; it returns when the request may be made.
 #[derive(Clone, Default)]
-pub struct Pace(Option<Arc<dyn Fn() + Send + Sync>>);
+pub struct RequestPause(Option<Arc<dyn Fn() + Send + Sync>>);
 
-impl Pace {
+impl RequestPause {
     pub fn new(wait: impl Fn() + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(wait)))
     }
@@ -18,7 +18,7 @@ impl Pace {
     }
 }
 
-impl fmt::Debug for Pace {
+impl fmt::Debug for RequestPause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Pace").field(&self.0.is_some()).finish()
     }

@@ -105,8 +105,13 @@ impl Bundle {
             config: String,
             layers: Vec<String>,
         }
-        let saved: Vec<Saved> = serde_json::from_slice(&store.read("manifest.json")?)
-            .map_err(|error| Failure::said(format!("manifest.json cannot be read: {error}")))?;
+        let saved: Vec<Saved> =
+            serde_json::from_slice(&store.read("manifest.json")?).map_err(|error| {
+                Failure::said(format!(
+                    "manifest.json cannot be read: {}",
+                    airside_model::chain(&error)
+                ))
+            })?;
         let [saved] = &saved[..] else {
             let words = format!(
                 "the tarball holds {} images: push one at a time",
@@ -184,7 +189,8 @@ impl Store {
             let entry = entry.map_err(|error| {
                 Failure::said(format!(
                     "{} is not an image in a tarball: {error}",
-                    path.display()
+                    path.display(),
+                    error = airside_model::chain(&error)
                 ))
             })?;
             let name = entry.path().map_err(Failure::io(path))?;

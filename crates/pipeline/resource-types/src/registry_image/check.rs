@@ -5,7 +5,7 @@ use std::{
     io::Write,
 };
 
-use airside_model::Version;
+use airside_model::{Version, chain};
 use airside_oci::Digest;
 use regex_lite::Regex;
 
@@ -14,12 +14,12 @@ use super::{
     settings::{Source, tag_is_fine},
 };
 use crate::{
-    CheckRequest, Failure,
+    CheckInput, Failure,
     registry::Registry,
     versions::{Constraint, Semver},
 };
 
-pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+pub(crate) fn check(request: CheckInput, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
     let source = Source::read(request.source)?;
     let from = request.version.map(|version| From {
         tag: version.0.get("tag").cloned().unwrap_or_default(),
@@ -63,7 +63,10 @@ impl Wanted {
         }
         if let Some(text) = &source.tag_regex {
             let regex = Regex::new(text).map_err(|error| {
-                Failure::source("tag_regex", format!("is not a regular expression: {error}"))
+                Failure::source(
+                    "tag_regex",
+                    format!("must be a regular expression: {}", chain(&error)),
+                )
             })?;
             return Ok(Self::Matching(regex));
         }

@@ -121,7 +121,10 @@ impl Get<'_> {
         ] {
             let Some(regex) = regex else { continue };
             let regex = Regex::new(regex).map_err(|error| {
-                Failure::source(key, format!("is not a regular expression: {error}"))
+                Failure::source(
+                    key,
+                    format!("must be a regular expression: {}", chain(&error)),
+                )
             })?;
             let found = map.iter().filter(|(name, _)| regex.is_match(name));
             metadata.extend(found.map(|(name, value)| field(name, value)));
@@ -257,15 +260,15 @@ fn field(name: &str, value: &str) -> MetadataField {
 
 /// Applies a layer, whatever it is compressed with: labels are not to be relied upon.
 fn unpack(layer: &Path, rootfs: &Path) -> Result<(), String> {
-    let file = File::open(layer).map_err(|error| error.to_string())?;
-    let stored = file.metadata().map_err(|error| error.to_string())?.len();
+    let file = File::open(layer).map_err(|error| chain(&error))?;
+    let stored = file.metadata().map_err(|error| chain(&error))?.len();
     let grown = stored.saturating_mul(GROWTH).saturating_add(ALWAYS);
     let limits = Limits {
         bytes: grown.min(LIMITS.bytes),
         ..LIMITS
     };
     let reader =
-        decompressed(BufReader::with_capacity(1 << 16, file)).map_err(|error| error.to_string())?;
+        decompressed(BufReader::with_capacity(1 << 16, file)).map_err(|error| chain(&error))?;
     airside_archive::unpack_layer(reader, rootfs, &limits).map_err(|error| chain(&error))
 }
 

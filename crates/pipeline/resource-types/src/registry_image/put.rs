@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airside_model::{MetadataField, Version};
+use airside_model::{MetadataField, Version, chain};
 
 use super::{
     bundle::Bundle,
@@ -97,7 +97,7 @@ fn additional(params: &OutParams, src: &Path) -> Result<Vec<String>, Failure> {
     let text = fs::read_to_string(&path).map_err(|error| {
         Failure::params(
             "additional_tags",
-            format!("is {name:?}, which cannot be read: {error}"),
+            format!("is {name:?}, which cannot be read: {}", chain(&error)),
         )
     })?;
     let prefix = prefix.unwrap_or_default();

@@ -197,7 +197,13 @@ impl Source {
         match mirrored {
             Ok(Some(answer)) => return Ok(Some(answer)),
             Ok(None) => {}
-            Err(failure) => say(log, &format!("the mirror does not help: {failure}")),
+            Err(failure) => say(
+                log,
+                &format!(
+                    "the mirror does not help: {}",
+                    airside_model::chain(&failure)
+                ),
+            ),
         }
         question(&self.registry(Intent::Pull)?, log)
     }

@@ -13,7 +13,7 @@ use super::{
     unpack::unpack,
 };
 use crate::{
-    CheckRequest, Failure, InRequest, OutRequest, Part, Produced,
+    CheckInput, Failure, InRequest, OutRequest, Part, Produced,
     log::say,
     paths::{clear, the_one},
     request::read_with_warnings,
@@ -22,7 +22,7 @@ use crate::{
 const PATH: &str = "path";
 const VERSION_ID: &str = "version_id";
 
-pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+pub(crate) fn check(request: CheckInput, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
     let (mut source, wanted) = Source::read(request.source, log)?;
     let bucket = source.open()?;
     let from = request.version.unwrap_or_default();

@@ -56,8 +56,12 @@ impl Bucket {
             (false, Some(bundle)) => Trust::Also(vec![bundle]),
             (false, None) => Trust::Public,
         };
-        let client = Client::new(&trust)
-            .map_err(|error| Failure::source("ca_bundle", format!("is not valid: {error}")))?;
+        let client = Client::new(&trust).map_err(|error| {
+            Failure::source(
+                "ca_bundle",
+                format!("is not valid: {}", airside_model::chain(&error)),
+            )
+        })?;
         let region = access.region.unwrap_or_else(|| "us-east-1".to_owned());
         aws::host_part("region_name", &region)?;
         let name = access.bucket;
@@ -122,7 +126,10 @@ impl Bucket {
     fn explain(&self, error: airside_blocking_http::Error, what: &str) -> Failure {
         match error.status() {
             Some(404) => Failure::said(format!("there is no {what}")),
-            Some(403) => Failure::said(format!("the server does not let us at {what} ({error})")),
+            Some(403) => Failure::said(format!(
+                "the server does not let us at {what} ({})",
+                airside_model::chain(&error)
+            )),
             _ => Failure::from(error),
         }
     }
@@ -360,8 +367,12 @@ fn base(
         Some(host) => format!("{scheme}://{host}"),
         None => format!("https://s3.{region}.amazonaws.com"),
     };
-    let address = Address::parse(&endpoint)
-        .map_err(|error| Failure::source("endpoint", format!("is not valid: {error}")))?;
+    let address = Address::parse(&endpoint).map_err(|error| {
+        Failure::source(
+            "endpoint",
+            format!("is not valid: {}", airside_model::chain(&error)),
+        )
+    })?;
     let host = address.host().trim_matches(['[', ']']);
     let bare = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok();
     let (origin, path) = (

@@ -97,8 +97,12 @@ impl Pattern {
         let inner = text.strip_prefix('^').unwrap_or(text);
         let inner = inner.strip_suffix('$').unwrap_or(inner);
         let bad = |words: String| Failure::source("regexp", words);
-        let whole = Regex::new(&format!("^(?:{inner})$"))
-            .map_err(|error| bad(format!("is not a regular expression: {error}")))?;
+        let whole = Regex::new(&format!("^(?:{inner})$")).map_err(|error| {
+            bad(format!(
+                "must be a regular expression: {}",
+                airside_model::chain(&error)
+            ))
+        })?;
         if whole.captures_len() < 2 {
             return Err(bad("has no group in parentheses for the version".to_owned()));
         }

@@ -45,7 +45,12 @@ pub(super) fn unpack(archive: &Path) -> Result<(), Failure> {
         fs::rename(archive, &moved).map_err(Failure::io(archive))?;
         return airside_archive::unpack_plain(reader, folder, &LIMITS)
             .map(|_| ())
-            .map_err(|error| Failure::said(format!("{name} cannot be unpacked: {error}")));
+            .map_err(|error| {
+                Failure::said(format!(
+                    "{name} cannot be unpacked: {}",
+                    airside_model::chain(&error)
+                ))
+            });
     }
     let short = [".gz", ".zst"]
         .iter()
@@ -54,7 +59,12 @@ pub(super) fn unpack(archive: &Path) -> Result<(), Failure> {
     let made = aside.path().join("file");
     let mut to = File::create(&made).map_err(Failure::io(&made))?;
     let copied = io::copy(&mut reader.take(LIMITS.bytes), &mut to);
-    copied.map_err(|error| Failure::said(format!("{name} cannot be unpacked: {error}")))?;
+    copied.map_err(|error| {
+        Failure::said(format!(
+            "{name} cannot be unpacked: {}",
+            airside_model::chain(&error)
+        ))
+    })?;
     fs::remove_file(archive).map_err(Failure::io(archive))?;
     let target = folder.join(short.unwrap_or(&name));
     fs::rename(&made, &target).map_err(Failure::io(&target))

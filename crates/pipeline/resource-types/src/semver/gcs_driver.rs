@@ -57,8 +57,12 @@ impl GcsDriver {
             encode(&object.bucket, b""),
             encode(&object.key, b"/")
         );
-        let address = Address::parse(&format!("{endpoint}/{path}"))
-            .map_err(|error| Failure::source("endpoint", format!("is not valid: {error}")))?;
+        let address = Address::parse(&format!("{endpoint}/{path}")).map_err(|error| {
+            Failure::source(
+                "endpoint",
+                format!("is not valid: {}", airside_model::chain(&error)),
+            )
+        })?;
         let token = match object.login {
             GcsLogin::Token(token) => token,
             GcsLogin::Key(account) => account.token(&client)?,
@@ -81,8 +85,7 @@ impl GcsDriver {
         response.success(method).map_err(|error| match error.status() {
             Some(401 | 403) => Failure::said(format!(
                 "Google Cloud Storage refuses the object {}: may the account read and write it? ({error})",
-                self.key
-            )),
+                self.key, error = airside_model::chain(&error))),
             _ => Failure::from(error),
         })
     }

@@ -5,7 +5,7 @@ use std::{fs, io::Write, path::PathBuf};
 use super::{Driver, settings::GitFile, strict};
 use crate::{
     Failure,
-    git::{Access, Git, Purpose},
+    git::{Access, Git, Purpose, PushEnd},
     paths::inside,
     scratch::Scratch,
     versions::Semver,
@@ -123,20 +123,20 @@ impl Driver for GitDriver {
         self.git
             .feed(&folder, &["commit", "--quiet", "--file=-"], &message, log)?;
         let refspec = format!("HEAD:refs/heads/{}", self.place.branch);
-        let pushed = self
-            .git
-            .attempt(&folder, &["push", "origin", &refspec], b"", log)?;
-        if pushed.ok {
+        let pushed = self.git.attempt(
+            &folder,
+            &["push", "--porcelain", "origin", &refspec],
+            b"",
+            log,
+        )?;
+        match PushEnd::of(&pushed) {
+            PushEnd::Pushed => Ok(true),
             // Who made the very same commit in the same second was faster, and it is theirs.
-            return Ok(!pushed.complaints.contains("Everything up-to-date"));
-        }
-        if crate::git::is_behind(&pushed.complaints) {
-            Ok(false)
-        } else {
-            Err(Failure::said(format!(
+            PushEnd::UpToDate | PushEnd::Behind => Ok(false),
+            PushEnd::Refused => Err(Failure::said(format!(
                 "the push to {} was refused",
                 self.git.uri()
-            )))
+            ))),
         }
     }
 }

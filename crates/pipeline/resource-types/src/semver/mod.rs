@@ -9,12 +9,12 @@ mod settings;
 
 use std::{fs, io::Write, path::Path};
 
-use airside_model::{MetadataField, Version};
+use airside_model::{MetadataField, Version, chain};
 
 pub(crate) use self::settings::FORMS;
 use self::settings::{InParams, OutParams, Source};
 use crate::{
-    CheckRequest, Failure, InRequest, OutRequest, Part, Produced, git::Purpose, log::say,
+    CheckInput, Failure, InRequest, OutRequest, Part, Produced, git::Purpose, log::say,
     paths::inside, request::read_with_warnings, versions::Semver,
 };
 
@@ -42,7 +42,7 @@ fn strict(text: &str) -> Option<Semver> {
     (number.to_string() == text).then_some(number)
 }
 
-pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+pub(crate) fn check(request: CheckInput, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
     let source = Source::read(request.source, log)?;
     let initial = source.initial.clone();
     let mut driver = source.driver(Purpose::Check, log)?;
@@ -126,7 +126,7 @@ fn number_in(path: &Path, name: &str) -> Result<Semver, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::params(
             "file",
-            format!("is {name:?}, which cannot be read: {error}"),
+            format!("is {name:?}, which cannot be read: {}", chain(&error)),
         )
     })?;
     let word = text.split_whitespace().next().unwrap_or_default();

@@ -47,8 +47,12 @@ impl ServiceAccount {
             access_token: String,
         }
         let uri = self.token_uri.as_deref().unwrap_or(TOKEN_URI);
-        let address = Address::parse(uri)
-            .map_err(|error| bad_key(&format!("has a token_uri that is not valid: {error}")))?;
+        let address = Address::parse(uri).map_err(|error| {
+            bad_key(&format!(
+                "has a token_uri that is not valid: {}",
+                airside_model::chain(&error)
+            ))
+        })?;
         let statement = self.statement(uri, Timestamp::now())?;
         let form = format!("grant_type={}&assertion={statement}", encode(GRANT, b""));
         let request = Request::new("POST", address)

@@ -18,17 +18,17 @@ use self::{
     settings::{NoParams, Source},
 };
 use crate::{
-    CheckRequest, Failure, InRequest, OutRequest, Part, Produced,
+    CheckInput, Failure, InRequest, OutRequest, Part, Produced,
     inspect::{Form, Forms, field_names},
     request::{read, read_with_warnings},
 };
 
-pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+pub(crate) fn check(request: CheckInput, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
     versions(request, Timestamp::now(), log)
 }
 
 fn versions(
-    request: CheckRequest,
+    request: CheckInput,
     now: Timestamp,
     log: &mut dyn Write,
 ) -> Result<Vec<Version>, Failure> {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     fn check_at(now: &str, source: Value, given: Option<&str>) -> Result<Vec<String>, String> {
-        let request = CheckRequest {
+        let request = CheckInput {
             source: source.as_object().expect("an object").clone(),
             version: given.map(|time| Version::from([("time", time)])),
         };

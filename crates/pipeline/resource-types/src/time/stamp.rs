@@ -1,6 +1,6 @@
 //! Times as versions: RFC 3339, in the zone of the resource.
 
-use airside_model::Version;
+use airside_model::{Version, chain};
 use jiff::{Timestamp, fmt::strtime, tz::Offset, tz::TimeZone};
 
 use crate::Failure;
@@ -47,6 +47,7 @@ fn text(version: &Version) -> Result<&str, Failure> {
 
 fn not_a_time(text: &str, error: jiff::Error) -> Failure {
     Failure::said(format!(
-        "the version's time {text:?} cannot be read: {error}"
+        "the version's time {text:?} cannot be read: {}",
+        chain(&error)
     ))
 }

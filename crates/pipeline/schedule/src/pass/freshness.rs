@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use airside_model::ResourceId;
 
-use super::{Origin, Pending};
+use super::{BuildOrigin, Pending};
 use crate::Moment;
 use crate::graph::{Input, Job};
 
@@ -41,9 +41,11 @@ pub(super) fn is_stale(input: &Input, checks: Checked, build: &Pending) -> bool 
         return false;
     }
     match build.origin {
-        Origin::Manual => checks.last_end.is_none_or(|end| end < build.created),
+        BuildOrigin::Manual => checks.last_end.is_none_or(|end| end < build.created),
         // A trigger was checked by itself, which is why there is a build.
-        Origin::Trigger => !input.trigger && checks.next_due.is_some_and(|due| due < build.created),
-        Origin::Rerun(_) => false,
+        BuildOrigin::Trigger => {
+            !input.trigger && checks.next_due.is_some_and(|due| due < build.created)
+        }
+        BuildOrigin::Rerun(_) => false,
     }
 }

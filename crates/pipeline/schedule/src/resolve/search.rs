@@ -15,7 +15,7 @@ use super::choice::{Choice, Vouchers};
 use super::walk::{Step, Walk};
 use super::{Candidate, Reason};
 use crate::graph::{Input, InputVersions};
-use crate::history::Carrying;
+use crate::history::WalkSubject;
 use crate::{BuildKey, Carried, History};
 
 /// All that decides how a search goes on.
@@ -129,7 +129,7 @@ impl<'a> Search<'a> {
     /// fits.
     fn is_hopeless<H: History>(&self, history: &H) -> Result<bool, H::Error> {
         for input in &self.inputs {
-            let carrying = Carrying::Resource(input.resource);
+            let carrying = WalkSubject::Resource(input.resource);
             for job in &input.passed {
                 if history
                     .older_build(*job, carrying, BuildKey::NEWEST)?

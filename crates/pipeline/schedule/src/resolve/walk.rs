@@ -2,7 +2,7 @@
 
 use airside_model::{BuildId, JobId, ResourceId};
 
-use crate::history::{Carrying, Succeeded};
+use crate::history::{Succeeded, WalkSubject};
 use crate::{BuildKey, Carried, History};
 
 /// Newest first. With `every`, and where the last build of the job had an upstream build of this
@@ -77,7 +77,7 @@ impl Walk {
         history: &'h H,
         after: BuildKey,
     ) -> Result<Option<Succeeded<'h>>, H::Error> {
-        history.newer_build(self.job, Carrying::Resource(self.resource), after)
+        history.newer_build(self.job, WalkSubject::Resource(self.resource), after)
     }
 
     fn unused<'h, H: History>(
@@ -98,8 +98,8 @@ impl Walk {
         mut before: BuildKey,
     ) -> Result<Option<Step<'h>>, H::Error> {
         let carrying = match self.must_carry.first() {
-            Some(carried) => Carrying::Version(*carried),
-            None => Carrying::Resource(self.resource),
+            Some(carried) => WalkSubject::Version(*carried),
+            None => WalkSubject::Resource(self.resource),
         };
         loop {
             let Some(build) = history.older_build(self.job, carrying, before)? else {

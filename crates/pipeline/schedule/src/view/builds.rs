@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use airside_model::{JobId, ResourceId};
 
 use super::known::{KnownRanges, OrderKey, after, before};
-use crate::history::{Carrying, LastUse, Succeeded};
+use crate::history::{LastUse, Succeeded, WalkSubject};
 use crate::question::Used;
 use crate::{BuildKey, Carried, NameId};
 
@@ -14,7 +14,7 @@ pub(super) struct JobView {
     /// Succeeded builds with what they carry.
     builds: BTreeMap<BuildKey, Box<[Carried]>>,
     /// Builds by what they carry, with the ranges in which all of them are known.
-    walks: HashMap<Carrying, Walked>,
+    walks: HashMap<WalkSubject, Walked>,
     used: HashMap<(NameId, Carried), bool>,
     last_uses: HashMap<ResourceId, Option<Used>>,
 }
@@ -50,7 +50,7 @@ impl JobView {
     /// `Err` has the key from which on nothing is known.
     pub(super) fn older(
         &self,
-        carrying: Carrying,
+        carrying: WalkSubject,
         than: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, BuildKey> {
         let mut from = before(than);
@@ -69,7 +69,7 @@ impl JobView {
 
     pub(super) fn newer(
         &self,
-        carrying: Carrying,
+        carrying: WalkSubject,
         than: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, BuildKey> {
         let mut from = after(than);
@@ -88,7 +88,10 @@ impl JobView {
 
     pub(super) fn learn_build(&mut self, key: BuildKey, carried: Vec<Carried>) {
         for one in &carried {
-            for carrying in [Carrying::Resource(one.resource), Carrying::Version(*one)] {
+            for carrying in [
+                WalkSubject::Resource(one.resource),
+                WalkSubject::Version(*one),
+            ] {
                 if let Some(walked) = self.walks.get_mut(&carrying) {
                     walked.builds.insert(key);
                 }
@@ -98,7 +101,7 @@ impl JobView {
     }
 
     /// Everything between these keys is known once the builds that come with it are.
-    pub(super) fn learn_stretch(&mut self, carrying: Carrying, low: BuildKey, high: BuildKey) {
+    pub(super) fn learn_stretch(&mut self, carrying: WalkSubject, low: BuildKey, high: BuildKey) {
         self.walks.entry(carrying).or_default().known.add(low, high);
     }
 

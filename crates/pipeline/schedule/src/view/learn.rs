@@ -4,7 +4,7 @@ use airside_model::ResourceVersionId;
 
 use super::builds::newest_pipes;
 use super::known::OrderKey;
-use super::{Learnt, Ticket, View};
+use super::{ChangeTicket, Learnt, View};
 use crate::history::VersionState;
 use crate::question::Used;
 use crate::{BuildKey, Carried, Question, StoreAnswer, WrongAnswer};
@@ -20,7 +20,7 @@ impl View {
     /// ticket was taken before the store was read. Nothing is learnt from a wrong answer.
     pub fn learn(
         &mut self,
-        ticket: Ticket,
+        ticket: ChangeTicket,
         question: &Question,
         answer: StoreAnswer,
     ) -> Result<Learnt, WrongAnswer> {

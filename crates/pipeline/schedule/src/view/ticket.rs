@@ -2,8 +2,8 @@
 //!
 //! The store is read while the view goes on being notified of changes. An answer that was read
 //! before a change was committed, and comes in after the view was notified of it, would put the old
-//! state back for good. So a reader takes a [`Ticket`] first, and an answer about something that
-//! changed since is not learnt.
+//! state back for good. So a reader takes a [`ChangeTicket`] first, and an answer about something
+//! that changed since is not learnt.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::Question;
 
 /// A point in the sequence of changes that a view was notified of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket(u64);
+pub struct ChangeTicket(u64);
 
 /// The fate of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ enum Subject {
 /// Time at which each job and resource last changed.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
-    now: Ticket,
-    last: HashMap<Subject, Ticket>,
+    now: ChangeTicket,
+    last: HashMap<Subject, ChangeTicket>,
 }
 
 impl Touched {
@@ -53,7 +53,7 @@ impl Touched {
         self.last.insert(subject, self.now);
     }
 
-    pub(super) fn is_overtaken(&self, ticket: Ticket, question: &Question) -> bool {
+    pub(super) fn is_overtaken(&self, ticket: ChangeTicket, question: &Question) -> bool {
         let subjects = match question {
             Question::Version(carried) => [Some(Subject::Resource(carried.resource)), None],
             Question::VersionsDown { resource, .. }
@@ -74,7 +74,7 @@ impl Touched {
 impl View {
     /// Returns a ticket; to be taken before the store is read. As long as it stays the same,
     /// nothing has changed, and a resolver may go on.
-    pub fn ticket(&self) -> Ticket {
+    pub fn ticket(&self) -> ChangeTicket {
         self.touched.now
     }
 }

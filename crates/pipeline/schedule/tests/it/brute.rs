@@ -7,7 +7,7 @@
 
 use airside_model::{BuildId, JobId, ResourceVersionId};
 use airside_schedule::graph::{Input, InputVersions};
-use airside_schedule::history::Carrying;
+use airside_schedule::history::WalkSubject;
 use airside_schedule::resolve::Chosen;
 use airside_schedule::{BuildKey, Carried, History, Order, Reason, Resolution};
 
@@ -228,7 +228,7 @@ impl<'a> Group<'a> {
 
     /// A job's succeeded builds with the resource, in the order in which they are tried.
     fn ordered(&self, at: usize, job: JobId) -> Vec<(&'a BuildRow, Option<bool>)> {
-        let carrying = Carrying::Resource(self.inputs[at].resource);
+        let carrying = WalkSubject::Resource(self.inputs[at].resource);
         let mut builds: Vec<&BuildRow> = self.world.carrying(job, carrying).collect();
         builds.sort_by_key(|build| build.key);
         let pipes = self.pipes(at);

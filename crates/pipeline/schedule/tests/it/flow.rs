@@ -8,7 +8,8 @@ use airside_model::{BuildId, JobId, ResourceId};
 use airside_schedule::graph::{Ids, Job};
 use airside_schedule::history::VersionState;
 use airside_schedule::pass::{
-    Action, Checked, Group, InputsFrom, JobState, Next, Origin, Original, Pauses, Pending, pass,
+    Action, BuildOrigin, Checked, Group, InputsFrom, JobState, Next, Original, Pauses, Pending,
+    pass,
 };
 use airside_schedule::{
     BuildKey, Carried, Change, Event, Graph, History, Moment, Names, Order, Resolution, View,
@@ -87,7 +88,7 @@ impl House {
         self.tell(Event::VersionsFound(resource));
     }
 
-    fn add(&mut self, job: JobId, origin: Origin, original: Option<BuildKey>) -> BuildKey {
+    fn add(&mut self, job: JobId, origin: BuildOrigin, original: Option<BuildKey>) -> BuildKey {
         self.builds += 1;
         let id = BuildId(self.builds);
         let key = match original {
@@ -151,7 +152,7 @@ impl House {
         for action in &decided.actions {
             match action {
                 Action::Create { .. } => {
-                    self.add(id, Origin::Trigger, None);
+                    self.add(id, BuildOrigin::Trigger, None);
                 }
                 Action::Start {
                     build,
@@ -311,7 +312,7 @@ jobs:
 ",
     );
     // The first in line has no version of z: it must not hold the others up.
-    house.add(JobId(1), Origin::Manual, None);
+    house.add(JobId(1), BuildOrigin::Manual, None);
     house.tell(Event::JobAsked(JobId(1)));
     house.find(X, 1);
     assert_eq!(house.running.len(), 1);
@@ -340,7 +341,7 @@ jobs:
     let failed = house.running[0].key;
     house.finish(false);
     assert!(house.done.is_empty() && house.running.is_empty());
-    house.add(JobId(1), Origin::Rerun(Original::Ready), Some(failed));
+    house.add(JobId(1), BuildOrigin::Rerun(Original::Ready), Some(failed));
     house.tell(Event::JobAsked(JobId(1)));
     house.finish_all();
     assert_eq!(house.done, ["a x1", "b x1"]);

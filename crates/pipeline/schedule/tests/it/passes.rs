@@ -21,7 +21,7 @@ use std::path::Path;
 use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId, Version};
 use airside_schedule::graph::{Input, InputVersions, Job};
 use airside_schedule::pass::{
-    Action, Checked, Group, InputsFrom, JobSpacing, JobState, Next, Origin, Original, Pauses,
+    Action, BuildOrigin, Checked, Group, InputsFrom, JobSpacing, JobState, Next, Original, Pauses,
     Pending, Refused, may_rerun, may_trigger, pass,
 };
 use airside_schedule::preparation::{Blocking, Preparation, preparation};
@@ -137,19 +137,19 @@ impl Scene {
     fn read_pending(&mut self, id: BuildId, words: &[&str]) {
         let mut build = Pending {
             key: BuildKey::first_run(id),
-            origin: Origin::Manual,
+            origin: BuildOrigin::Manual,
             created: Moment(0),
             aborted: words.last() == Some(&"aborted"),
         };
         match words {
             ["manual", "at", at, ..] => build.created = Moment(number(at)),
             ["trigger", "at", at, ..] => {
-                build.origin = Origin::Trigger;
+                build.origin = BuildOrigin::Trigger;
                 build.created = Moment(number(at));
             }
             ["rerun", "of", original, inputs @ ..] => {
                 build.key = BuildKey::rerun(BuildId(number(original)), id);
-                build.origin = Origin::Rerun(match inputs {
+                build.origin = BuildOrigin::Rerun(match inputs {
                     ["empty", ..] => Original::NoInputs,
                     ["without", name, ..] => Original::Gone(self.names.intern(name)),
                     _ => Original::Ready,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId, Version};
 use airside_schedule::graph::{Input, InputVersions, Job, SerialGroup};
-use airside_schedule::history::{Carrying, VersionState};
+use airside_schedule::history::{VersionState, WalkSubject};
 use airside_schedule::pass::{Action, Group, JobState, Pauses, pass};
 use airside_schedule::{
     BuildKey, Carried, Learnt, Names, Order, Question, Resolution, Resolver, StoreAnswer, Used,
@@ -35,8 +35,9 @@ impl Grid {
         Carried::of_build(&carried.collect::<Vec<_>>(), &[])
     }
 
-    fn has(&self, job: JobId, carrying: Carrying) -> bool {
-        let (Carrying::Resource(resource) | Carrying::Version(Carried { resource, .. })) = carrying;
+    fn has(&self, job: JobId, carrying: WalkSubject) -> bool {
+        let (WalkSubject::Resource(resource) | WalkSubject::Version(Carried { resource, .. })) =
+            carrying;
         (0..5).any(|input| self.resource(job, input) == resource)
     }
 
@@ -87,11 +88,11 @@ impl Grid {
                 let last = (from.original.0 - job.0).div_euclid(10_000);
                 let last = last - i64::from(last <= self.builds && key(*job, last) > *from);
                 let numbers = match carrying {
-                    Carrying::Version(carried) => {
+                    WalkSubject::Version(carried) => {
                         let number = number_of(carried.version);
                         (number..=number.min(last).min(self.builds)).rev()
                     }
-                    Carrying::Resource(_) => (1..=last.min(self.builds)).rev(),
+                    WalkSubject::Resource(_) => (1..=last.min(self.builds)).rev(),
                 };
                 let numbers = numbers.filter(|_| self.has(*job, *carrying));
                 let builds = numbers.take(page).map(|number| self.build(*job, number));

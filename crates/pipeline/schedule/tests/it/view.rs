@@ -1,7 +1,7 @@
 //! A view that is told of changes says the same as one that asks anew.
 
 use airside_model::{JobId, ResourceId};
-use airside_schedule::history::{Carrying, VersionState};
+use airside_schedule::history::{VersionState, WalkSubject};
 use airside_schedule::{
     BuildKey, Carried, Change, History, Learnt, Order, PAGE, Question, StoreAnswer, View,
     WrongAnswer, resolve,
@@ -161,7 +161,7 @@ fn carried(version: i64) -> Carried {
 
 #[test]
 fn wrong_answers_are_refused_and_teach_nothing() {
-    let carrying = Carrying::Version(carried(1));
+    let carrying = WalkSubject::Version(carried(1));
     let question = Question::BuildsDown {
         job: NOW,
         carrying,
@@ -216,7 +216,7 @@ fn a_change_of_something_unknown_is_no_knowledge() {
     };
     view.apply(succeeded);
     assert!(
-        view.older_build(JobId(1), Carrying::Version(carried(1)), BuildKey::NEWEST)
+        view.older_build(JobId(1), WalkSubject::Version(carried(1)), BuildKey::NEWEST)
             .is_err()
     );
 }

@@ -11,7 +11,7 @@ use std::convert::Infallible;
 
 use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId, Version};
 use airside_schedule::graph::{Input, Job};
-use airside_schedule::history::{Carrying, LastUse, Placed, Succeeded, VersionState};
+use airside_schedule::history::{LastUse, Placed, Succeeded, VersionState, WalkSubject};
 use airside_schedule::{
     BuildKey, Carried, History, Learnt, NameId, Names, Order, Resolution, Resolver, View,
 };
@@ -90,11 +90,11 @@ impl World {
     pub(crate) fn carrying(
         &self,
         job: JobId,
-        carrying: Carrying,
+        carrying: WalkSubject,
     ) -> impl Iterator<Item = &BuildRow> {
         self.succeeded(job).filter(move |build| match carrying {
-            Carrying::Version(carried) => build.carried.contains(&carried),
-            Carrying::Resource(resource) => {
+            WalkSubject::Version(carried) => build.carried.contains(&carried),
+            WalkSubject::Resource(resource) => {
                 let mut carried = build.carried.iter();
                 carried.any(|carried| carried.resource == resource)
             }
@@ -234,7 +234,7 @@ impl History for World {
     fn older_build(
         &self,
         job: JobId,
-        carrying: Carrying,
+        carrying: WalkSubject,
         before: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Infallible> {
         let builds = self.carrying(job, carrying);
@@ -245,7 +245,7 @@ impl History for World {
     fn newer_build(
         &self,
         job: JobId,
-        carrying: Carrying,
+        carrying: WalkSubject,
         after: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Infallible> {
         let builds = self.carrying(job, carrying);

@@ -55,7 +55,12 @@ pub(super) fn apply(pod: Pod, spec: &PlacementSpec, rules: &[PodRule]) -> Result
     if fitting.peek().is_none() {
         return Ok(pod);
     }
-    let odd = |error| refused(format!("the pod rules for this step make no pod: {error}"));
+    let odd = |error| {
+        refused(format!(
+            "the pod rules for this step make no pod: {}",
+            airside_model::chain(&error)
+        ))
+    };
     let mut whole = serde_json::to_value(pod).map_err(odd)?;
     for rule in fitting {
         merge(&mut whole, rule.patch.clone(), "");

@@ -207,7 +207,10 @@ fn only_steps_that_need_them_get_capabilities_and_their_processes_do_not_keep_th
 #[test]
 fn an_artifact_starts_from_the_shims_image() {
     let (container, _) = container(&assembled());
-    assert_eq!(container.image.as_deref(), Some("airside.local/shim:dev"));
+    assert_eq!(
+        container.image.as_deref(),
+        Some(airside_kube_objects::DEFAULT_SHIM_IMAGE)
+    );
     assert_eq!(
         container.command,
         Some(vec!["/.airside/bin/airside-shim".to_owned()])
@@ -276,7 +279,10 @@ fn without_image_volumes_a_container_brings_the_shim() {
     let target = target("shim: init_container");
     let pod = pod_for(&spec(), &target).unwrap().spec.unwrap();
     let copier = &pod.init_containers.unwrap()[0];
-    assert_eq!(copier.image.as_deref(), Some("airside.local/shim:dev"));
+    assert_eq!(
+        copier.image.as_deref(),
+        Some(airside_kube_objects::DEFAULT_SHIM_IMAGE)
+    );
     let to = Some(vec![
         "install".to_owned(),
         "/.airside/bin/airside-shim".to_owned(),

@@ -7,7 +7,8 @@ use std::{
     time::Duration,
 };
 
-use airside_model::WorkerName;
+use airside_kube_objects::DEFAULT_SHIM_IMAGE;
+use airside_model::{WorkerName, chain};
 use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
@@ -16,8 +17,6 @@ use super::{
     Target, Toleration, pod_rules, quantity,
 };
 use crate::labels;
-
-const SHIM_IMAGE: &str = "airside.local/shim:dev";
 
 /// A fault and its line; line 0 if it is not known.
 #[derive(Debug)]
@@ -41,7 +40,7 @@ impl From<serde_saphyr::Error> for Fault {
     fn from(error: serde_saphyr::Error) -> Self {
         let error = error.without_snippet();
         let location = error.location().unwrap_or(Location::UNKNOWN);
-        let text = error.to_string();
+        let text = chain(&error);
         // The place is printed once, in front.
         let place = format!(" at line {}, column {}", location.line(), location.column());
         Self::at(location, text.replace(&place, ""))
@@ -156,7 +155,7 @@ impl TargetEntry {
             tags: self.tags.into_iter().map(|tag| tag.value).collect(),
             hub_host: self.hub_host.value,
             shim_image: filled("shim_image", self.shim_image)?
-                .unwrap_or_else(|| SHIM_IMAGE.to_owned()),
+                .unwrap_or_else(|| DEFAULT_SHIM_IMAGE.to_owned()),
             host_image: filled("host_image", self.host_image)?,
             node_selector: self.node_selector,
             tolerations: self.tolerations,

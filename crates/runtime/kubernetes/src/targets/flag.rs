@@ -5,13 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value, json};
+
 const LISTS: [(&str, &str); 3] = [
     ("tag", "tags"),
     ("pull_secret", "pull_secrets"),
     ("offer", "offers"),
 ];
 const MAPS: [&str; 2] = ["node_selector", "default_requests"];
-/// Keys whose values are numbers or booleans, and so are not quoted.
+/// Keys whose values are numbers or booleans.
 const PLAIN: [&str; 10] = [
     "host_users",
     "prefetch",
@@ -25,57 +27,57 @@ const PLAIN: [&str; 10] = [
     "stalled_after_seconds",
 ];
 
-/// The item of the file's list that a flag stands for, as YAML.
-pub(super) fn entry(flag: &str) -> Result<String, String> {
-    let mut scalars: BTreeMap<&str, String> = BTreeMap::new();
-    let mut lists: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    let mut maps: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+/// Returns the item of the file's list that a flag stands for.
+pub(super) fn entry(flag: &str) -> Result<Value, String> {
+    let mut scalars = Map::new();
+    let mut lists: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut maps: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for field in flag.split(',') {
         let (key, value) = field
             .split_once('=')
             .ok_or_else(|| format!("{field:?} of {flag:?} is not FIELD=VALUE"))?;
+        let twice = || format!("{key} is given twice in {flag:?}");
         if let Some((_, list)) = LISTS.iter().find(|(one, _)| *one == key) {
-            lists.entry(list).or_default().push(quoted(value));
+            lists.entry(list).or_default().push(value);
         } else if let Some((map, inner)) = key.split_once('.')
-            && let Some(map) = MAPS.iter().find(|known| **known == map)
+            && MAPS.contains(&map)
         {
-            let item = format!("{}: {}", quoted(inner), quoted(value));
-            maps.entry(map).or_default().push(item);
-        } else if !is_name(key) || LISTS.iter().any(|(_, many)| *many == key) {
+            let map = maps.entry(map).or_default();
+            if map.insert(inner.to_owned(), value.into()).is_some() {
+                return Err(twice());
+            }
+        } else if !is_name(key) || is_composed(key) {
             return Err(format!(
                 "{key:?} of {flag:?} is not a field that fits into --target; use --targets FILE"
             ));
-        } else if scalars.insert(key, scalar(key, value)).is_some() {
-            return Err(format!("{key} is given twice in {flag:?}"));
+        } else if scalars.insert(key.to_owned(), scalar(key, value)).is_some() {
+            return Err(twice());
         }
     }
-    let scalars = scalars.iter().map(|(key, value)| format!("{key}: {value}"));
     let lists = lists
         .iter()
-        .map(|(key, items)| format!("{key}: [{}]", items.join(", ")));
+        .map(|(key, items)| ((*key).to_owned(), json!(items)));
     let maps = maps
         .iter()
-        .map(|(key, items)| format!("{key}: {{{}}}", items.join(", ")));
-    let fields: Vec<String> = scalars.chain(lists).chain(maps).collect();
-    Ok(format!("- {{{}}}\n", fields.join(", ")))
+        .map(|(key, items)| ((*key).to_owned(), json!(items)));
+    Ok(scalars.into_iter().chain(lists).chain(maps).collect())
 }
 
 fn is_name(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
 }
 
-fn scalar(key: &str, value: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric();
-    if PLAIN.contains(&key) && !value.is_empty() && value.bytes().all(plain) {
-        value.to_owned()
-    } else {
-        quoted(value)
-    }
+/// Returns true if the file has a list or a map under this key.
+fn is_composed(key: &str) -> bool {
+    LISTS.iter().any(|(_, many)| *many == key) || MAPS.contains(&key)
 }
 
-/// Returns the text as JSON, which YAML reads.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+fn scalar(key: &str, value: &str) -> Value {
+    let plain: Option<Value> = serde_json::from_str(value).ok();
+    let is_plain = |plain: &Value| plain.is_number() || plain.is_boolean();
+    plain
+        .filter(|plain| PLAIN.contains(&key) && is_plain(plain))
+        .unwrap_or_else(|| value.into())
 }
 
 #[cfg(test)]

@@ -205,8 +205,12 @@ fn known(spec: &Located) -> Result<(), Fault> {
         let path = format!("spec.{}", key.name);
         let alone = json!({ key.name.as_str(): value.value() });
         let typed = serde_json::from_value::<PodSpec>(alone).and_then(serde_json::to_value);
-        let typed =
-            typed.map_err(|error| Fault::at(value.at, format!("pod_rules: {path}: {error}")))?;
+        let typed = typed.map_err(|error| {
+            Fault::at(
+                value.at,
+                format!("pod_rules: {path}: {}", airside_model::chain(&error)),
+            )
+        })?;
         kept(value, &typed[key.name.as_str()], &path)?;
     }
     Ok(())

@@ -23,7 +23,7 @@ fn defaults() {
         panic!("{targets:?}")
     };
     assert_eq!(target.name, WorkerName::new("c"));
-    assert_eq!(target.shim_image, "airside.local/shim:dev");
+    assert_eq!(target.shim_image, airside_kube_objects::DEFAULT_SHIM_IMAGE);
     assert_eq!(target.claim_proof, ClaimProof::Projected);
     assert!(!target.host_users);
     assert_eq!(target.lost_after, Duration::from_secs(30));

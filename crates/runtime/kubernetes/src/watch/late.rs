@@ -15,7 +15,7 @@ const SCHEDULER_TIMEOUT: Duration = Duration::from_secs(10);
 /// volume is mounted, and the pod says neither.
 const CREATION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval between two searches for pods whose time is over.
-pub(super) const LOOK: Duration = Duration::from_secs(1);
+pub(super) const LATE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Something that a pod waits for in silence.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub(super) fn run(folder: &Path) -> Result<(), String> {
     let _ = fs::remove_file(dir.join("config.json"));
 
     let pid = container.pid()?;
-    let init = Process::of(pid).map_err(|error| format!("process {pid}: {error}"))?;
+    let init = Process::of(pid).map_err(|error| format!("process {pid}: {}", chain(&error)))?;
     let joined = match &plan.network {
         Some(network) => network::join(network, pid),
         None => Ok(()),

@@ -99,7 +99,7 @@ fn by_program(program: &Path, dir: &ContainerDir, handle: &str) -> Result<Progra
     let pid = fs::read_to_string(&pid_file);
     made.pid = pid
         .and_then(|text| text.trim().parse().map_err(io::Error::other))
-        .map_err(|error| format!("{}: {error}", pid_file.display()))?;
+        .map_err(|error| format!("{}: {error}", pid_file.display(), error = chain(&error)))?;
     Ok(made)
 }
 
@@ -120,7 +120,7 @@ fn run(command: &mut Command, log: &Path) -> Result<(), String> {
     let program = Path::new(command.get_program()).display().to_string();
     let status = command
         .status()
-        .map_err(|error| format!("{program}: {error}"))?;
+        .map_err(|error| format!("{program}: {}", chain(&error)))?;
     if status.success() {
         return Ok(());
     }
@@ -134,7 +134,7 @@ fn append(path: &Path) -> Result<File, String> {
         .append(true)
         .create(true)
         .open(path);
-    file.map_err(|error| format!("{}: {error}", path.display()))
+    file.map_err(|error| format!("{}: {error}", path.display(), error = chain(&error)))
 }
 
 fn null() -> File {

@@ -45,11 +45,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn probe(folder: &Path, ids: &OsStr) -> Result<(), String> {
     let ids = ids.to_string_lossy().parse();
-    let ids = ids.map_err(|error: crate::ids::BadIdRange| error.to_string())?;
+    let ids = ids.map_err(|error: crate::ids::BadIdRange| airside_model::chain(&error))?;
     idmap::is_possible(folder, ids).map_err(|error| {
         format!(
             "the kernel cannot show {} with other ids (an idmapped mount): {error}",
-            folder.display()
+            folder.display(),
+            error = airside_model::chain(&error)
         )
     })
 }

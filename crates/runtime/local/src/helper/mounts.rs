@@ -51,19 +51,32 @@ fn own() -> PathBuf {
 
 pub(super) fn make(plan: &Plan, folder: &Path) -> Result<(), String> {
     let ids = plan.ids.map(IdMap::new).transpose();
-    let ids = ids.map_err(|error| format!("cannot translate ids: {error}"))?;
-    set_stage()
-        .map_err(|error| format!("cannot set the stage at {}: {error}", stage().display()))?;
+    let ids = ids.map_err(|error| format!("cannot translate ids: {}", chain(&error)))?;
+    set_stage().map_err(|error| {
+        format!(
+            "cannot set the stage at {}: {error}",
+            stage().display(),
+            error = chain(&error)
+        )
+    })?;
     let assembly = Assembly { ids, folder };
-    assembly
-        .show(folder, &own())
-        .map_err(|error| format!("cannot show {}: {error}", folder.display()))?;
+    assembly.show(folder, &own()).map_err(|error| {
+        format!(
+            "cannot show {}: {error}",
+            folder.display(),
+            error = chain(&error)
+        )
+    })?;
     let _acting = Acting::as_root_of(plan.ids)
-        .map_err(|error| format!("cannot act as the container's root: {error}"))?;
+        .map_err(|error| format!("cannot act as the container's root: {}", chain(&error)))?;
     for (number, mount) in plan.mounts.iter().enumerate() {
-        assembly
-            .mount(number, mount)
-            .map_err(|error| format!("cannot mount {}: {error}", mount.at.display()))?;
+        assembly.mount(number, mount).map_err(|error| {
+            format!(
+                "cannot mount {}: {error}",
+                mount.at.display(),
+                error = chain(&error)
+            )
+        })?;
     }
     equip(plan)
 }
@@ -71,12 +84,12 @@ pub(super) fn make(plan: &Plan, folder: &Path) -> Result<(), String> {
 /// Adds the shim's own files, which every container has.
 fn equip(plan: &Plan) -> Result<(), String> {
     let ours = inside(Path::new("/.airside"))?;
-    shim(&plan.shim, &ours).map_err(|error| format!("cannot mount the shim: {error}"))?;
-    hub(&plan.hub, &ours).map_err(|error| format!("cannot mount the hub: {error}"))?;
+    shim(&plan.shim, &ours).map_err(|error| format!("cannot mount the shim: {}", chain(&error)))?;
+    hub(&plan.hub, &ours).map_err(|error| format!("cannot mount the hub: {}", chain(&error)))?;
     let state = bundle::STATE;
     let spool = inside(Path::new(state))?;
     rustix::fs::fchmod(&spool, Mode::from_raw_mode(0o700))
-        .map_err(|error| format!("{state}: {error}"))
+        .map_err(|error| format!("{state}: {}", chain(&error)))
 }
 
 fn set_stage() -> io::Result<()> {

@@ -17,7 +17,8 @@ const INSIDE: &str = "eth0";
 /// Makes the pair of interfaces, the far end in the network of `pid`. Leaves the helper in that
 /// network.
 pub(super) fn join(network: &StepNetwork, pid: i32) -> Result<(), String> {
-    let failed = |error: io::Error| format!("cannot join the network: {error}");
+    let failed =
+        |error: io::Error| format!("cannot join the network: {}", airside_model::chain(&error));
     let pair = take_pair(network, pid).map_err(failed)?;
     machine_end(&pair).map_err(failed)?;
     let namespace = File::open(format!("/proc/{pid}/ns/net")).map_err(failed)?;

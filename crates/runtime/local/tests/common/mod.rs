@@ -13,7 +13,7 @@ use std::{
 use airside_model::{BuildId, Handle, InstallationId, StepKind, StepLabels, VolumeId, WorkerName};
 use airside_rootfs::Images;
 use airside_runtime::{
-    Access, ClaimEnvironment, Image, Mount, Observation, Observed, PlacementSpec, Runtime,
+    ClaimEnvironment, Image, Mount, MountAccess, Observation, Observed, PlacementSpec, Runtime,
 };
 use airside_runtime_local::{Carriage, IsolationOptions, LocalOptions, LocalRuntime};
 use airside_volumes::Volumes;
@@ -174,14 +174,14 @@ fn listen(folder: &Path) -> UnixListener {
 pub fn output(path: &str) -> Mount {
     Mount {
         path: path.to_owned(),
-        access: Access::Output,
+        access: MountAccess::Output,
     }
 }
 
 pub fn input(path: &str, volume: &VolumeId) -> Mount {
     Mount {
         path: path.to_owned(),
-        access: Access::Input {
+        access: MountAccess::Input {
             volume: volume.clone(),
         },
     }

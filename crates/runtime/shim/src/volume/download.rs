@@ -44,7 +44,10 @@ impl Volumes {
                 "cannot unpack it: {}",
                 chain(&error)
             ))),
-            Err(error) => Err(Trouble::Final(format!("cannot unpack it: {error}"))),
+            Err(error) => Err(Trouble::Final(format!(
+                "cannot unpack it: {}",
+                chain(&error)
+            ))),
         }
     }
 }

@@ -7,7 +7,7 @@ mod upload;
 
 use std::{fs, io, path::Path, sync::Arc, time::Duration};
 
-use airside_model::Handle;
+use airside_model::{Handle, chain};
 use airside_protocol::Transfer;
 
 use crate::{backoff::Backoff, connection, connection::Dialer, log::log, outbox::Outbox};
@@ -28,7 +28,7 @@ enum Trouble {
 
 impl From<connection::Error> for Trouble {
     fn from(error: connection::Error) -> Self {
-        Self::Again(error.to_string())
+        Self::Again(chain(&error))
     }
 }
 
@@ -59,9 +59,9 @@ impl Volumes {
     /// Puts a volume where its transfer says. The error is in words for the build's log.
     pub(crate) async fn fetch(&self, transfer: &Transfer) -> Result<(), String> {
         let dest = Path::new(&transfer.path);
-        fs::create_dir_all(dest).map_err(|error| error.to_string())?;
+        fs::create_dir_all(dest).map_err(|error| chain(&error))?;
         // What was there before us (an input that this one lies over) is not ours to remove.
-        let fresh = is_empty(dest).map_err(|error| error.to_string())?;
+        let fresh = is_empty(dest).map_err(|error| chain(&error))?;
         let mut patience = Patience::new(&transfer.path);
         loop {
             match self.try_fetch(transfer).await {
@@ -69,7 +69,7 @@ impl Volumes {
                 Err(trouble) => patience.lose(trouble).await?,
             }
             if fresh {
-                airside_archive::clear(dest).map_err(|error| error.to_string())?;
+                airside_archive::clear(dest).map_err(|error| chain(&error))?;
             }
         }
     }
@@ -77,7 +77,7 @@ impl Volumes {
     /// Sends what is at the transfer's path to the hub. The error is in words for the build's log.
     pub(crate) async fn upload(&self, transfer: &Transfer) -> Result<(), String> {
         // The process may have removed it; an output that is not there is an empty one.
-        fs::create_dir_all(&transfer.path).map_err(|error| error.to_string())?;
+        fs::create_dir_all(&transfer.path).map_err(|error| chain(&error))?;
         let mut patience = Patience::new(&transfer.path);
         loop {
             match self.try_upload(transfer).await {

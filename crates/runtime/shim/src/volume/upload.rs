@@ -54,7 +54,7 @@ impl Volumes {
             Ok(Err(error)) => {
                 return Err(Trouble::Final(format!("cannot pack it: {}", chain(&error))));
             }
-            Err(error) => return Err(Trouble::Final(format!("cannot pack it: {error}"))),
+            Err(error) => return Err(Trouble::Final(format!("cannot pack it: {}", chain(&error)))),
         };
         sender.say(ShimSays::End(end)).await?;
         answer(&mut receiver, Expected::Stored).await

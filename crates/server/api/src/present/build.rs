@@ -4,7 +4,7 @@ use airside_store::{Build, BuildVersions, Micros};
 use serde_json::{Map, Value, json};
 
 use super::Fields;
-use crate::Preparation;
+use crate::{Blocking, Prepared};
 
 pub(crate) fn build(build: &Build) -> Value {
     let rerun = build.rerun_of.as_ref();
@@ -47,10 +47,11 @@ pub(crate) fn versions(versions: &BuildVersions) -> Value {
 }
 
 /// Returns the reasons that hold a build up.
-pub(crate) fn preparation(build: &Build, preparation: &Preparation) -> Value {
-    let blocking = |blocks: bool| if blocks { "blocking" } else { "not_blocking" };
+pub(crate) fn preparation(build: &Build, prepared: &Prepared) -> Value {
+    let blocking = |blocks: bool| Blocking::from(blocks).as_str();
+    let preparation = &prepared.preparation;
     let (mut inputs, mut reasons) = (Map::new(), Map::new());
-    for (name, reason) in &preparation.inputs {
+    for (name, reason) in &prepared.inputs {
         inputs.insert(name.clone(), blocking(reason.is_some()).into());
         if let Some(reason) = reason {
             reasons.insert(name.clone(), reason.as_str().into());
@@ -58,9 +59,9 @@ pub(crate) fn preparation(build: &Build, preparation: &Preparation) -> Value {
     }
     json!({
         "build_id": build.id,
-        "paused_pipeline": blocking(preparation.paused_pipeline),
-        "paused_job": blocking(preparation.paused_job),
-        "max_running_builds": blocking(preparation.max_running_builds),
+        "paused_pipeline": preparation.paused_pipeline.as_str(),
+        "paused_job": preparation.paused_job.as_str(),
+        "max_running_builds": preparation.max_running_builds.as_str(),
         "inputs": inputs,
         "inputs_satisfied": blocking(!reasons.is_empty()),
         "missing_input_reasons": reasons,

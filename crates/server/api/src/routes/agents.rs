@@ -2,7 +2,7 @@
 //! it made.
 
 use airside_hub::Hub;
-use airside_model::WorkerName;
+use airside_model::{WorkerName, chain};
 use airside_protocol::{AgentToken, is_agent_name};
 use airside_store::WorkerKind;
 use axum::{
@@ -58,8 +58,10 @@ pub(super) async fn create(
 ) -> Result<(StatusCode, Json<Value>)> {
     // By way of an object: a list would do for a struct whose fields may all be missing.
     let wanted: Map<String, Value> = body::json(body, FOR).await?;
-    let AgentBody { team, tags } = serde_json::from_value(Value::Object(wanted))
-        .map_err(|error| ApiError::BadRequest(format!("{FOR} cannot be read: {error}")))?;
+    let AgentBody { team, tags } =
+        serde_json::from_value(Value::Object(wanted)).map_err(|error| {
+            ApiError::BadRequest(format!("{FOR} cannot be read: {}", chain(&error)))
+        })?;
     check(&state, &name, team.as_deref(), &tags).await?;
     let hub = state.hub()?;
     let token = AgentToken {

@@ -133,7 +133,7 @@ fn refusal(error: airside_volumes::Error, volumes: &Volumes) -> ApiError {
             ApiError::BadRequest(format!("the upload cannot be taken: {}", chain(&source)))
         }
         error @ airside_volumes::Error::NearlyFull { .. } => {
-            ApiError::NoRoom(format!("the upload cannot be taken: {error}"))
+            ApiError::NoRoom(format!("the upload cannot be taken: {}", chain(&error)))
         }
         error => {
             tracing::error!(error = %chain(&error), "upload not stored");

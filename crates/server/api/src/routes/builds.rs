@@ -12,7 +12,7 @@ use http::{StatusCode, Uri};
 use serde_json::{Value, json};
 
 use crate::{
-    ApiState, body,
+    ApiState, Prepared, body,
     error::{ApiError, Result},
     page::{self, PageQuery},
     present,
@@ -155,6 +155,6 @@ pub(super) async fn preparation(
     };
     Ok(Json(present::build::preparation(
         build,
-        &preparation.unwrap_or_default(),
+        &preparation.unwrap_or_else(|| Prepared::nothing_blocks(build.id)),
     )))
 }

@@ -87,7 +87,7 @@ async fn check(
 ) -> Result<Created> {
     let pipeline = scope.active_pipeline()?;
     let wanted: CheckBody = serde_json::from_slice(body)
-        .map_err(|error| ApiError::BadRequest(format!("malformed request: {error}")))?;
+        .map_err(|error| ApiError::BadRequest(format!("malformed request: {}", chain(&error))))?;
     let build = state
         .checks()?
         .request(CheckRequest {

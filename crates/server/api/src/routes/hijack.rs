@@ -64,8 +64,8 @@ pub(super) async fn hijack(
         return Err(ApiError::NotFound);
     }
     let handle = container.handle;
-    info!(target: "audit", user = caller.display_user_id(), %handle, build = %build.id, "hijack");
-    let session = Session {
+    info!(target: "audit", user = caller.display_user_id(), %handle, build = %build.id, "container intercepted");
+    let session = InterceptSession {
         handle,
         hub: state.hub()?.clone(),
         store: state.store.clone(),
@@ -95,7 +95,7 @@ fn is_meant(headers: &HeaderMap, external_url: &str) -> bool {
     own || asked
 }
 
-struct Session {
+struct InterceptSession {
     handle: Handle,
     hub: Hub,
     store: Store,
@@ -111,7 +111,7 @@ enum Silence {
     Idle(Duration),
 }
 
-impl Session {
+impl InterceptSession {
     async fn serve(self, mut socket: WebSocket) {
         let Some(process) = first(&mut socket).await else {
             let frame = CloseFrame {
@@ -136,7 +136,7 @@ impl Session {
         match self.hub.hijack(&self.handle, process.into()).await {
             Err(error) => {
                 warn!(handle = %self.handle, error = %chain(&error), "intercept of a container failed");
-                let _ = out.send(Output::error(error.to_string()).frame()).await;
+                let _ = out.send(Output::error(chain(&error)).frame()).await;
             }
             Ok(hijack) => self.converse(hijack, &mut out, input, default_shell).await,
         }

@@ -53,8 +53,12 @@ async fn create(
 ) -> Result<Response> {
     let team = scope.team()?.id;
     let text = body::text(body, "the plan", LARGEST).await?;
-    let plan: Plan = serde_json::from_str(&text)
-        .map_err(|error| ApiError::BadRequest(format!("the plan cannot be read: {error}")))?;
+    let plan: Plan = serde_json::from_str(&text).map_err(|error| {
+        ApiError::BadRequest(format!(
+            "the plan cannot be read: {}",
+            airside_model::chain(&error)
+        ))
+    })?;
     check(&plan).map_err(ApiError::BadRequest)?;
     let build = OneOffBuild {
         team,
@@ -130,8 +134,12 @@ impl Checked {
             let words = "combinations of values at most; give its variables fewer values";
             return Err(format!("`across` may have {MOST_COMBINATIONS} {words}"));
         }
-        let template: Plan = serde_json::from_str(&across.substep_template)
-            .map_err(|error| format!("the template of `across` cannot be read: {error}"))?;
+        let template: Plan = serde_json::from_str(&across.substep_template).map_err(|error| {
+            format!(
+                "the template of `across` cannot be read: {}",
+                airside_model::chain(&error)
+            )
+        })?;
         self.check(&template, combinations)
     }
 }

@@ -113,7 +113,7 @@ pub(super) fn check_name(name: &str, what: &str) -> Result<Option<Warning>, Stri
             name.chars().take(80).collect::<String>().escape_debug()
         ));
     }
-    validate_identifier(name, what).map_err(|error| error.to_string())
+    validate_identifier(name, what).map_err(|error| airside_model::chain(&error))
 }
 
 #[derive(Deserialize)]

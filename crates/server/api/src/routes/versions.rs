@@ -1,7 +1,7 @@
 //! Versions of resources: listed, looked at, enabled and disabled, pinned, taken away.
 
 use airside_model::{ResourceVersionId, Version};
-use airside_store::{PinError, Resource, ResourceVersion, VersionPage};
+use airside_store::{PinOutcome, Resource, ResourceVersion, VersionPage};
 use axum::{
     Json,
     body::Body,
@@ -140,8 +140,7 @@ pub(super) async fn pin(
     Path(path): Path<NamedVersion>,
 ) -> Result<()> {
     let (resource, version) = version(&state, &scope, &path).await?;
-    let pinned = state.store.pin_version(resource.id, version.id).await?;
-    pinned.map_err(refused)
+    pinned(state.store.pin_version(resource.id, version.id).await?)
 }
 
 pub(super) async fn unpin(
@@ -150,17 +149,18 @@ pub(super) async fn unpin(
     Path(name): Path<ResourceName>,
 ) -> Result<()> {
     let resource = resource(&state, &scope, &name.resource_name).await?;
-    state.store.unpin(resource.id).await?.map_err(refused)
+    pinned(state.store.unpin(resource.id).await?)
 }
 
 /// Returns Concourse's status for a refusal: `fly` looks at it.
-fn refused(error: PinError) -> ApiError {
-    match error {
-        PinError::NoSuchVersion => ApiError::NotFound,
-        PinError::InConfig => ApiError::Internal(
+fn pinned(outcome: PinOutcome) -> Result<()> {
+    match outcome {
+        PinOutcome::Changed => Ok(()),
+        PinOutcome::NoSuchVersion => Err(ApiError::NotFound),
+        PinOutcome::InConfig => Err(ApiError::Internal(
             "the resource is pinned in the pipeline's configuration; change it there",
-        ),
-        PinError::NotPinned => ApiError::Internal("the resource is not pinned"),
+        )),
+        PinOutcome::NotPinned => Err(ApiError::Internal("the resource is not pinned")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Access: every route, for every kind of caller.
 
 use crate::support::{Server, TP};
-use airside_auth::{Access, Action, Method, Role};
+use airside_auth::{Action, Method, RequiredAccess, Role};
 use airside_model::WorkerName;
 use airside_store::{WorkerKind, testing::TestDatabase};
 use http::StatusCode;
@@ -37,7 +37,7 @@ fn example(action: Action, build: &str) -> (&'static str, String) {
         .replace("{step_name}", "s")
         .replace("{artifact_id}", "1")
         .replace("{handle}", "h");
-    if matches!(action.access(), Access::WorkerTeam(_)) && !path.contains("/w") {
+    if matches!(action.access(), RequiredAccess::WorkerTeam(_)) && !path.contains("/w") {
         path.push_str("?worker_name=w");
     }
     assert!(!path.contains('{'), "{path}");
@@ -48,13 +48,13 @@ fn example(action: Action, build: &str) -> (&'static str, String) {
 const CALLERS: [&str; 7] = ["", "other", "viewer", "operator", "member", "owner", "ann"];
 
 /// The first of [`CALLERS`] who is let in.
-fn first_allowed(access: Access) -> usize {
+fn first_allowed(access: RequiredAccess) -> usize {
     match access {
-        Access::Public | Access::Filtered => 0,
+        RequiredAccess::Public | RequiredAccess::Filtered => 0,
         // `other` belongs to another team.
-        Access::Token | Access::SomeTeam => 1,
-        Access::ExposedPipeline | Access::ExposedJob => 2,
-        Access::Role(role) | Access::WorkerTeam(role) => match role {
+        RequiredAccess::Token | RequiredAccess::SomeTeam => 1,
+        RequiredAccess::ExposedPipeline | RequiredAccess::ExposedJob => 2,
+        RequiredAccess::Role(role) | RequiredAccess::WorkerTeam(role) => match role {
             Role::Viewer => 2,
             Role::PipelineOperator => 3,
             Role::Member => 4,
@@ -108,7 +108,7 @@ async fn every_route_lets_in_exactly_those_that_the_table_says(database: TestDat
         let first = first_allowed(action.access());
         let (method, path) = example(action, &build);
         let bad = server.call(Some("bad"), method, &path).await.status;
-        if action.access() != Access::Public {
+        if action.access() != RequiredAccess::Public {
             assert_eq!(bad, StatusCode::UNAUTHORIZED, "{action:?} with a bad token");
         }
         for (index, (token, caller)) in tokens.iter().zip(CALLERS).enumerate() {
@@ -311,7 +311,7 @@ fn no_route_that_changes_something_is_open_to_everybody() {
         .filter(|action| action.method() != Method::Get)
     {
         let guarded = match action.access() {
-            Access::Role(role) | Access::WorkerTeam(role) => role > Role::Viewer,
+            RequiredAccess::Role(role) | RequiredAccess::WorkerTeam(role) => role > Role::Viewer,
             // A webhook shows a token of its own.
             _ => *action == Action::CheckResourceWebHook,
         };

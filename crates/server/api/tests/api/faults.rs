@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use crate::support::{PIPELINE, Server, TP, request};
-use airside_store::{DatabaseUrl, Patience, testing::TestDatabase};
+use airside_store::{DatabaseTimeout, DatabaseUrl, testing::TestDatabase};
 use axum::body::Body;
 use http::StatusCode;
 use tokio::io::AsyncBufReadExt as _;
@@ -151,7 +151,7 @@ async fn of_many_who_set_a_pipeline_at_once_one_wins(database: TestDatabase) {
 }
 
 async fn a_database_that_is_away_is_said_to_be(database: TestDatabase) {
-    let patience = Patience(Duration::from_secs(3));
+    let patience = DatabaseTimeout(Duration::from_secs(3));
     let server = Server::start_patiently(database, patience).await;
     let ann = server.login("ann").await;
     server.set_pipeline(&ann, "", PIPELINE).await;

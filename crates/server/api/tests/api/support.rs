@@ -10,7 +10,8 @@ use std::{
 };
 
 use airside_api::{
-    AbortError, ApiState, Builds, OneOffBuild, Preparation, TriggerError, router, serve,
+    AbortError, ApiState, Blocking, Builds, OneOffBuild, Preparation, Prepared, TriggerError,
+    router, serve,
 };
 use airside_auth::Auth;
 use airside_identity_providers::Connectors;
@@ -18,7 +19,7 @@ use airside_limits::{Files, Places};
 use airside_logs::Logs;
 use airside_model::{BuildId, JobId};
 use airside_secrets::{Credentials, IdTokens, Installation, Rotation};
-use airside_store::{Build, NewBuild, OneOff, Patience, Store, testing::TestDatabase};
+use airside_store::{Build, DatabaseTimeout, NewBuild, OneOff, Store, testing::TestDatabase};
 use airside_volumes::Volumes;
 use axum::body::{Body, to_bytes};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -86,15 +87,17 @@ impl Builds for Recorded {
     }
 
     /// The pipeline is paused, and the first input has no version.
-    async fn preparation(&self, _: BuildId) -> Option<Preparation> {
+    async fn preparation(&self, build: BuildId) -> Option<Prepared> {
         assert!(
             !self.1.load(Ordering::Relaxed),
             "a fault of the test, with a secret word"
         );
-        Some(Preparation {
-            paused_pipeline: true,
+        Some(Prepared {
+            preparation: Preparation {
+                paused_pipeline: Blocking::Yes,
+                ..Preparation::nothing_blocks(build)
+            },
             inputs: vec![("r".into(), Some("why not".into())), ("s".into(), None)],
-            ..Preparation::default()
         })
     }
 }
@@ -138,21 +141,26 @@ impl Server {
     /// `ann` owns the main team; the others belong nowhere, until a test says so. All have the
     /// password `pw`.
     pub(crate) async fn start_on(database: TestDatabase) -> Self {
-        Self::start_patiently(database, Patience::default()).await
+        Self::start_patiently(database, DatabaseTimeout::default()).await
     }
 
-    pub(crate) async fn start_patiently(database: TestDatabase, patience: Patience) -> Self {
+    pub(crate) async fn start_patiently(database: TestDatabase, patience: DatabaseTimeout) -> Self {
         Self::start_whole(database, patience, Connectors::default()).await
     }
 
     /// Starts a server with users from outside.
     pub(crate) async fn start_with(connectors: Connectors) -> Self {
-        Self::start_whole(TestDatabase::sqlite(), Patience::default(), connectors).await
+        Self::start_whole(
+            TestDatabase::sqlite(),
+            DatabaseTimeout::default(),
+            connectors,
+        )
+        .await
     }
 
     async fn start_whole(
         database: TestDatabase,
-        patience: Patience,
+        patience: DatabaseTimeout,
         connectors: Connectors,
     ) -> Self {
         let store = database.open_patiently(patience).await;

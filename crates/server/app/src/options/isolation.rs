@@ -79,6 +79,6 @@ fn network(text: &str) -> Result<NetworkChoice, String> {
     match text {
         "own" => Ok(NetworkChoice::Own),
         "machine" => Ok(NetworkChoice::Machine),
-        _ => Err("it is `own` or `machine`".to_owned()),
+        _ => Err("must be `own` or `machine`".to_owned()),
     }
 }

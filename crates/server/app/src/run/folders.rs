@@ -103,7 +103,10 @@ fn wrong(config: &Config, folder: &Folder) -> Option<String> {
     match path.metadata() {
         Ok(found) if found.is_dir() => None,
         Ok(_) => Some(format!("--input {resource}: {shown} is not a folder")),
-        Err(error) => Some(format!("--input {resource}: cannot use {shown}: {error}")),
+        Err(error) => Some(format!(
+            "--input {resource}: cannot use {shown}: {}",
+            airside_model::chain(&error)
+        )),
     }
 }
 

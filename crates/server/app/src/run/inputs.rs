@@ -55,7 +55,8 @@ impl InputContent {
             match checkout.ignored() {
                 Ok(ignored) => content.left_out.extend(ignored),
                 Err(error) => problems.push(format!(
-                    "files that git ignores are copied too, because {error}"
+                    "files that git ignores are copied too, because {}",
+                    airside_model::chain(&error)
                 )),
             }
         }

@@ -11,9 +11,12 @@ use super::{
 pub(crate) fn check(path: &Path) -> Result<(), String> {
     let opened = File::options().append(true).create(true).open(path);
     let shown = path.display();
-    opened
-        .map(|_| ())
-        .map_err(|error| format!("--junit: cannot write {shown}: {error}"))
+    opened.map(|_| ()).map_err(|error| {
+        format!(
+            "--junit: cannot write {shown}: {}",
+            airside_model::chain(&error)
+        )
+    })
 }
 
 pub(crate) fn write(path: &Path, reports: &[JobReport]) -> std::io::Result<()> {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use airside_hub::{Hijack, HijackEvent, HijackInput, HijackRequest};
-use airside_model::{BuildId, ContainerState, StepKind};
+use airside_model::{BuildId, ContainerState, StepKind, chain};
 use airside_protocol::Exit;
 use airside_store::{Container, ContainerFilter};
 use anyhow::Result;
@@ -177,7 +177,7 @@ async fn open_shell(
         let hijack = match world.server.hub.hijack(handle, request).await {
             Ok(hijack) => hijack,
             Err(error) => {
-                print(&format!("no shell can be opened: {error}\n"));
+                print(&format!("no shell can be opened: {}\n", chain(&error)));
                 return Ok(());
             }
         };

@@ -40,7 +40,9 @@ pub(crate) fn without_puts(config: &Config) -> Result<Config, String> {
         remove_puts(&mut config["jobs"]);
         serde_json::from_value(config)
     };
-    without().map_err(|error: serde_json::Error| format!("cannot leave out puts: {error}"))
+    without().map_err(|error: serde_json::Error| {
+        format!("cannot leave out puts: {}", airside_model::chain(&error))
+    })
 }
 
 fn remove_puts(value: &mut Value) {

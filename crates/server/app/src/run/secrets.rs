@@ -71,7 +71,8 @@ impl SecretOptions {
             let value = read_value(path).map_err(|error| {
                 format!(
                     "cannot read --secret-file {name}={}: {error}",
-                    path.display()
+                    path.display(),
+                    error = airside_model::chain(&error)
                 )
             })?;
             secrets.insert(name.clone(), value.into());
@@ -102,8 +103,12 @@ fn from_environment(
 
 fn read_map(path: &Path) -> Result<Map<String, Value>, String> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read --secrets-file {shown}: {error}"))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        format!(
+            "cannot read --secrets-file {shown}: {}",
+            airside_model::chain(&error)
+        )
+    })?;
     match airside_yaml::parse(&text).and_then(|node| node.to_json()) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(Value::Null) => Ok(Map::new()),

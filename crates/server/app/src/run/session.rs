@@ -35,7 +35,7 @@ use super::{
 /// The `created_by` of the builds.
 const STARTED_BY: &str = "airside run";
 
-pub(crate) struct Session<'a> {
+pub(crate) struct RunSession<'a> {
     pub(crate) world: &'a World,
     pub(crate) config: &'a Config,
     pub(crate) pipeline: PipelineId,
@@ -56,7 +56,7 @@ pub(crate) struct Session<'a> {
 
 type Newest = Arc<OnceCell<Version>>;
 
-impl<'a> Session<'a> {
+impl<'a> RunSession<'a> {
     pub(crate) fn new(
         world: &'a World,
         config: &'a Config,

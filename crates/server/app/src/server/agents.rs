@@ -3,7 +3,7 @@
 use airside_agents::{AdmissionError, AgentOffer, WorkerRegister};
 use airside_model::{WorkerState, chain};
 use airside_orchestrator::{Orchestrator, WorkerEntry};
-use airside_protocol::Arrival;
+use airside_protocol::AgentArrival;
 use airside_store::WorkerKind;
 use async_trait::async_trait;
 use tracing::warn;
@@ -33,7 +33,7 @@ impl WorkerRegister for WorkerHall {
     async fn admit(
         &self,
         offer: &AgentOffer,
-        arrival: Arrival,
+        arrival: AgentArrival,
     ) -> Result<WorkerState, AdmissionError> {
         let worker = offer.worker();
         if self.is_taken(offer) {
@@ -42,8 +42,8 @@ impl WorkerRegister for WorkerHall {
             });
         }
         let arrival = match arrival {
-            Arrival::Started => airside_store::Arrival::Started,
-            Arrival::Back => airside_store::Arrival::There,
+            AgentArrival::Started => airside_store::WorkerArrival::Started,
+            AgentArrival::Back => airside_store::WorkerArrival::There,
         };
         let registered = self
             .0

@@ -3,7 +3,9 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_model::{VolumeId, chain};
-use airside_registry::{Access, Digest, Error, Grant, Registry, RepositoryName, team_repository};
+use airside_registry::{
+    Digest, Error, Grant, Registry, RepositoryAccess, RepositoryName, team_repository,
+};
 use airside_runtime_kubernetes::{ImagePublisher, Login, PublishError};
 use airside_tasks::Panicked;
 use airside_volumes::Volumes;
@@ -104,7 +106,7 @@ impl ImagePublisher for ArtifactImages {
     }
 
     fn login(&self, team: &str) -> Login {
-        let grant = Grant::steady(repository(team), Access::Pull, LOGIN);
+        let grant = Grant::steady(repository(team), RepositoryAccess::Pull, LOGIN);
         Login {
             username: "airside".to_owned(),
             password: self.registry.token(&grant),

@@ -1,6 +1,6 @@
 //! The engine and the scheduler as the API sees them.
 
-use airside_api::{AbortError, Builds, OneOffBuild, Preparation, TriggerError};
+use airside_api::{AbortError, Builds, OneOffBuild, Prepared, TriggerError};
 use airside_engine::Engine;
 use airside_model::{BuildId, JobId, chain};
 use airside_scheduler::Scheduler;
@@ -47,22 +47,14 @@ impl Builds for EngineBuilds {
         self.engine.abort(build).await.map_err(abort_error)
     }
 
-    async fn preparation(&self, build: BuildId) -> Option<Preparation> {
-        let prepared = match self.scheduler.preparation(build).await {
-            Ok(prepared) => prepared?,
+    async fn preparation(&self, build: BuildId) -> Option<Prepared> {
+        match self.scheduler.preparation(build).await {
+            Ok(prepared) => prepared,
             Err(error) => {
                 warn!(%build, error = %chain(&error), "reason why a build waits not found");
-                return None;
+                None
             }
-        };
-        let blocks = prepared.preparation;
-        let is = |blocking| blocking == airside_scheduler::Blocking::Yes;
-        Some(Preparation {
-            paused_pipeline: is(blocks.paused_pipeline),
-            paused_job: is(blocks.paused_job),
-            max_running_builds: is(blocks.max_running_builds),
-            inputs: prepared.inputs,
-        })
+        }
     }
 }
 

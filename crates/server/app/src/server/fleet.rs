@@ -3,9 +3,9 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use airside_agents::{AgentOffer, Agents};
-use airside_hub::{Hub, Identity};
+use airside_hub::{Hub, HubIdentity};
 use airside_model::WorkerState;
-use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
+use airside_orchestrator::{Orchestrator, StepLimits, WorkerEntry, Workers};
 use airside_store::ContainerFilter;
 use anyhow::Result;
 use tokio_util::sync::CancellationToken;
@@ -50,10 +50,10 @@ impl Fleet {
             base.volumes.clone(),
             Workers::new(entries),
             base.installation.clone(),
-            Patience {
+            StepLimits {
                 keeping: options.keeping.keeping(),
                 output: options.limits.output(),
-                ..Patience::default()
+                ..StepLimits::default()
             },
             base.metrics.clone(),
         );
@@ -162,7 +162,7 @@ async fn start_hub(
         volumes: base.volumes.clone(),
         proofs: Arc::new(proofs),
     };
-    let identity = Identity::load_or_create(&data.join("hub-key.pem"))?;
+    let identity = HubIdentity::load_or_create(&data.join("hub-key.pem"))?;
     let hub = Hub::start(address, &identity, parts, shutdown.clone()).await?;
     hub.listen_at(&workers::hub_socket(data))?;
     data.save_hub_port(hub.port())?;

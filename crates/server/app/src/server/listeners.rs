@@ -103,7 +103,7 @@ pub(crate) async fn serve(
 
 /// Keeps the certificate as new as its files: they are looked at now and then, and on SIGHUP.
 async fn read_again(tls: Arc<Tls>, mut asked: Signal, shutdown: CancellationToken) {
-    let mut now_and_then = tokio::time::interval(Tls::LOOK);
+    let mut now_and_then = tokio::time::interval(Tls::FILE_POLL_INTERVAL);
     loop {
         let read = tokio::select! {
             () = shutdown.cancelled() => return,

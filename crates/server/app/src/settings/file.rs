@@ -13,7 +13,7 @@ use airside_config::nearest;
 use airside_yaml::{Key, Node, Position, Value};
 use clap::{Arg, ArgAction, Command};
 
-use super::{Origin, earlier_names, name};
+use super::{SettingOrigin, earlier_names, name};
 
 /// The problems of a configuration file, with their places.
 #[derive(Debug)]
@@ -57,8 +57,12 @@ impl ConfigFile {
             path: path.to_owned(),
             problems,
         };
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| failed(vec![(None, format!("cannot be read: {error}"))]))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            failed(vec![(
+                None,
+                format!("cannot be read: {}", airside_model::chain(&error)),
+            )])
+        })?;
         let entries = parse(&text, command).map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
@@ -89,8 +93,8 @@ impl ConfigFile {
         }
     }
 
-    pub(crate) fn origin(&self, name: &str) -> Option<Origin> {
-        self.entries.get(name).map(|entry| Origin::File {
+    pub(crate) fn origin(&self, name: &str) -> Option<SettingOrigin> {
+        self.entries.get(name).map(|entry| SettingOrigin::File {
             path: self.path.clone(),
             line: entry.at.line,
         })
@@ -218,7 +222,7 @@ fn try_out(arg: &Arg, values: &[String]) -> Result<(), String> {
         return Ok(());
     };
     // The first line says what is wrong, the rest how to use a command line.
-    let shown = error.to_string();
+    let shown = airside_model::chain(&error);
     let first = shown.lines().next().unwrap_or_default();
     Err(first.trim_start_matches("error: ").to_owned())
 }

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::{Origin, Setting};
+use super::{Setting, SettingOrigin};
 use crate::printing;
 
 /// Shown instead of what is secret.
@@ -30,10 +30,10 @@ fn line(setting: &Setting) -> String {
         several => format!("{name}: [{}]", several.join(", ")),
     };
     let origin = match &setting.origin {
-        Origin::Option => format!("--{name}"),
-        Origin::Variable(variable) => variable.clone(),
-        Origin::File { path, line } => format!("{}:{line}", path.display()),
-        Origin::Default | Origin::Unset => "default".to_owned(),
+        SettingOrigin::Option => format!("--{name}"),
+        SettingOrigin::Variable(variable) => variable.clone(),
+        SettingOrigin::File { path, line } => format!("{}:{line}", path.display()),
+        SettingOrigin::Default | SettingOrigin::Unset => "default".to_owned(),
     };
     format!("{shown:<50} # {origin}")
 }

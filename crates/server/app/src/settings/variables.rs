@@ -6,7 +6,7 @@ use airside_config::nearest;
 use clap::Command;
 use tracing::warn;
 
-use super::{NO_SETTINGS, Origin, Setting, earlier_names, name, variable};
+use super::{NO_SETTINGS, SettingOrigin, Setting, earlier_names, name, variable};
 use crate::printing::tell;
 
 const PREFIX: &str = "AIRSIDE_";
@@ -56,7 +56,7 @@ impl SettingVariables {
         let mut known = Self::of_names(settings.iter().map(|setting| setting.name.as_str()));
         // A variable of an earlier name is only known as the origin of its setting.
         let in_use = settings.iter().filter_map(|setting| match &setting.origin {
-            Origin::Variable(variable) => Some(variable.clone()),
+            SettingOrigin::Variable(variable) => Some(variable.clone()),
             _ => None,
         });
         known.0.extend(in_use);
@@ -188,7 +188,7 @@ mod tests {
         let settings = ["listen", "database-url"].map(|name| Setting {
             name: name.to_owned(),
             values: Vec::new(),
-            origin: Origin::Unset,
+            origin: SettingOrigin::Unset,
             secret: false,
         });
         let set = names

@@ -31,7 +31,7 @@ fn split(text: &str) -> Result<(Reference, &str), String> {
     let (name, value) = text
         .split_once('=')
         .ok_or("expects NAME=VALUE, but there is no `=`")?;
-    let reference = Reference::parse(name).map_err(|error| error.to_string())?;
+    let reference = Reference::parse(name).map_err(|error| airside_model::chain(&error))?;
     Ok((reference, value))
 }
 
@@ -42,8 +42,10 @@ fn text(given: &str) -> Result<Pair, String> {
 
 fn yaml(given: &str) -> Result<Pair, String> {
     let (reference, value) = split(given)?;
-    let node = airside_yaml::parse(value).map_err(|error| error.to_string())?;
-    let value = node.to_json().map_err(|error| error.to_string())?;
+    let node = airside_yaml::parse(value).map_err(|error| airside_model::chain(&error))?;
+    let value = node
+        .to_json()
+        .map_err(|error| airside_model::chain(&error))?;
     Ok(Pair(reference, value))
 }
 
@@ -62,8 +64,9 @@ impl Variables {
         let mut values = vec![Given(given)];
         for path in self.sources.iter().rev() {
             let shown = path.display();
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| format!("cannot read {shown}: {error}"))?;
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                format!("cannot read {shown}: {}", airside_model::chain(&error))
+            })?;
             let read = airside_yaml::parse(&text).and_then(|node| node.to_json());
             let read = read.map_err(|error| {
                 let at = error.position;
@@ -129,7 +132,7 @@ fn fill_key(key: Key, lookup: &Chain<'_>) -> Result<Key, Unfilled> {
 
 fn filled(text: String, span: Span, lookup: &Chain<'_>) -> Result<Yaml, Unfilled> {
     let value = interpolate(Value::String(text), lookup).map_err(|error| Unfilled {
-        message: error.to_string(),
+        message: airside_model::chain(&error),
         span,
     })?;
     Ok(placed(value, span))

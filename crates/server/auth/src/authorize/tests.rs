@@ -57,19 +57,19 @@ fn each_action_needs_what_the_table_says() {
     let mut counts = std::collections::BTreeMap::new();
     for &action in Action::ALL {
         let (kind, expected) = match action.access() {
-            Access::Public => ("public", [A, A, A, A, A, A, A]),
-            Access::Filtered => ("filtered", [A, A, A, A, A, A, A]),
-            Access::Token => ("token", [U, A, A, A, A, A, A]),
-            Access::SomeTeam => ("some team", [U, F, A, A, A, A, A]),
-            Access::ExposedPipeline => ("pipeline", [U, F, A, A, A, A, A]),
-            Access::ExposedJob => ("job", [U, F, A, A, A, A, A]),
-            Access::Role(Role::Viewer) => ("viewer", [U, F, A, A, A, A, A]),
-            Access::WorkerTeam(Role::Viewer) => ("worker viewer", [U, F, A, A, A, A, A]),
-            Access::Role(Role::PipelineOperator) => ("operator", [U, F, F, A, A, A, A]),
-            Access::Role(Role::Member) => ("member", [U, F, F, F, A, A, A]),
-            Access::WorkerTeam(_) => ("worker member", [U, F, F, F, A, A, A]),
-            Access::Role(Role::Owner) => ("owner", [U, F, F, F, F, A, A]),
-            Access::Role(Role::Admin) => ("admin", [U, F, F, F, F, F, A]),
+            RequiredAccess::Public => ("public", [A, A, A, A, A, A, A]),
+            RequiredAccess::Filtered => ("filtered", [A, A, A, A, A, A, A]),
+            RequiredAccess::Token => ("token", [U, A, A, A, A, A, A]),
+            RequiredAccess::SomeTeam => ("some team", [U, F, A, A, A, A, A]),
+            RequiredAccess::ExposedPipeline => ("pipeline", [U, F, A, A, A, A, A]),
+            RequiredAccess::ExposedJob => ("job", [U, F, A, A, A, A, A]),
+            RequiredAccess::Role(Role::Viewer) => ("viewer", [U, F, A, A, A, A, A]),
+            RequiredAccess::WorkerTeam(Role::Viewer) => ("worker viewer", [U, F, A, A, A, A, A]),
+            RequiredAccess::Role(Role::PipelineOperator) => ("operator", [U, F, F, A, A, A, A]),
+            RequiredAccess::Role(Role::Member) => ("member", [U, F, F, F, A, A, A]),
+            RequiredAccess::WorkerTeam(_) => ("worker member", [U, F, F, F, A, A, A]),
+            RequiredAccess::Role(Role::Owner) => ("owner", [U, F, F, F, F, A, A]),
+            RequiredAccess::Role(Role::Admin) => ("admin", [U, F, F, F, F, F, A]),
         };
         *counts.entry(kind).or_insert(0) += 1;
         assert_eq!(decisions(action), expected, "{action:?}");
@@ -110,10 +110,13 @@ fn what_is_exposed_may_be_seen_by_anybody_and_no_more() {
                 },
             );
             let allowed = match action.access() {
-                Access::Public | Access::Filtered => true,
-                Access::Token | Access::SomeTeam | Access::Role(_) | Access::WorkerTeam(_) => false,
-                Access::ExposedPipeline => exposure != Exposure::Hidden,
-                Access::ExposedJob => exposure == Exposure::Job,
+                RequiredAccess::Public | RequiredAccess::Filtered => true,
+                RequiredAccess::Token
+                | RequiredAccess::SomeTeam
+                | RequiredAccess::Role(_)
+                | RequiredAccess::WorkerTeam(_) => false,
+                RequiredAccess::ExposedPipeline => exposure != Exposure::Hidden,
+                RequiredAccess::ExposedJob => exposure == Exposure::Job,
             };
             assert_eq!(decision == Allow, allowed, "{action:?} {exposure:?}");
         }
@@ -125,7 +128,10 @@ fn what_does_not_exist_is_for_admins_only() {
     for &action in Action::ALL {
         if matches!(
             action.access(),
-            Access::Public | Access::Filtered | Access::Token | Access::SomeTeam
+            RequiredAccess::Public
+                | RequiredAccess::Filtered
+                | RequiredAccess::Token
+                | RequiredAccess::SomeTeam
         ) {
             continue;
         }

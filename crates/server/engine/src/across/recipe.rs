@@ -30,7 +30,7 @@ impl Recipe {
     ) -> Result<Self, String> {
         check_count(&values, around)?;
         let template = serde_json::from_str(&node.substep_template)
-            .map_err(|error| format!("invalid template bytes: {error}"))?;
+            .map_err(|error| format!("invalid template bytes: {}", airside_model::chain(&error)))?;
         Ok(Self {
             id: id.clone(),
             names: node.vars.iter().map(|var| var.name.clone()).collect(),
@@ -76,11 +76,15 @@ impl Recipe {
                 .map(|(_, value)| traverse(value, reference).cloned());
             value.transpose()
         };
-        let mut filled = template::fill(self.template.clone(), &lookup)
-            .map_err(|error| format!("failed to interpolate template: {error}"))?;
+        let mut filled = template::fill(self.template.clone(), &lookup).map_err(|error| {
+            format!(
+                "failed to interpolate template: {}",
+                airside_model::chain(&error)
+            )
+        })?;
         coerce::plan(&mut filled)?;
         let mut plan: Plan = serde_json::from_value(filled)
-            .map_err(|error| format!("invalid template bytes: {error}"))?;
+            .map_err(|error| format!("invalid template bytes: {}", airside_model::chain(&error)))?;
         rename(&mut plan, &self.id, number);
         Ok(plan)
     }

@@ -69,7 +69,7 @@ async fn evaluate(
 ) -> Result<(Vec<Value>, Vec<Value>), String> {
     let local = Some(context.scope.vars());
     let filled = interpreter.variables.fill(var.values.clone(), local).await;
-    let (values, secrets) = filled.map_err(|error| error.to_string())?;
+    let (values, secrets) = filled.map_err(|error| airside_model::chain(&error))?;
     match values {
         Value::Array(list) => Ok((list, secrets)),
         Value::Null => Ok((Vec::new(), secrets)),

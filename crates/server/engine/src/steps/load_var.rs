@@ -1,6 +1,6 @@
 //! `load_var`: makes a variable of the build from a file.
 
-use airside_model::{event::Source, plan::LoadVarPlan};
+use airside_model::{chain, event::Source, plan::LoadVarPlan};
 use serde_json::Value;
 
 use crate::{
@@ -40,16 +40,16 @@ impl Format {
 
     fn read(self, file: &str, bytes: &[u8]) -> Result<Value, String> {
         let text = String::from_utf8_lossy(bytes);
-        let failed = |format: &str, error: String| {
-            format!("failed to parse {file} in format {format}: {error}")
+        let failed = |format: &str, reason: String| {
+            format!("failed to parse {file} in format {format}: {reason}")
         };
         match self {
             Self::Json => {
-                serde_json::from_str(&text).map_err(|error| failed("json", error.to_string()))
+                serde_json::from_str(&text).map_err(|error| failed("json", chain(&error)))
             }
             Self::Yaml => airside_yaml::parse(&text)
                 .and_then(|node| node.to_json())
-                .map_err(|error| failed("yaml", error.to_string())),
+                .map_err(|error| failed("yaml", chain(&error))),
             Self::Trim => Ok(Value::String(text.trim().to_owned())),
             Self::Raw => Ok(Value::String(text.into_owned())),
         }
@@ -81,8 +81,8 @@ pub(crate) async fn run(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<Status, St
 }
 
 async fn filled(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<LoadVarPlan, String> {
-    let value = serde_json::to_value(plan).map_err(|error| error.to_string())?;
-    serde_json::from_value(leaf.fill(value).await?).map_err(|error| error.to_string())
+    let value = serde_json::to_value(plan).map_err(|error| chain(&error))?;
+    serde_json::from_value(leaf.fill(value).await?).map_err(|error| chain(&error))
 }
 
 async fn value(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<Value, StepError> {

@@ -66,10 +66,10 @@ async fn fail(leaf: Leaf<'_>, words: &str) -> Result<Status> {
 /// The plan with its variables filled in, and with `self` resolved. Names keep theirs.
 async fn filled(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<SetPipelinePlan, String> {
     let build = leaf.interpreter.build;
-    let mut value = serde_json::to_value(plan).map_err(|error| error.to_string())?;
+    let mut value = serde_json::to_value(plan).map_err(|error| airside_model::chain(&error))?;
     value["name"] = Value::String(String::new());
-    let mut filled: SetPipelinePlan =
-        serde_json::from_value(leaf.fill(value).await?).map_err(|error| error.to_string())?;
+    let mut filled: SetPipelinePlan = serde_json::from_value(leaf.fill(value).await?)
+        .map_err(|error| airside_model::chain(&error))?;
     filled.name = plan.name.clone();
     if filled.name == "self" {
         filled.name = build.pipeline_name.clone().unwrap_or_default();
@@ -100,7 +100,7 @@ async fn with_vars(
     }
     let chain = Chain(given.iter().map(|vars| vars as &dyn Lookup).collect());
     let filled = parse(&text).and_then(|value| {
-        airside_vars::interpolate(value, &chain).map_err(|error| error.to_string())
+        airside_vars::interpolate(value, &chain).map_err(|error| airside_model::chain(&error))
     });
     Ok(filled?.to_string())
 }
@@ -108,7 +108,7 @@ async fn with_vars(
 fn parse(text: &str) -> Result<Value, String> {
     airside_yaml::parse(text)
         .and_then(|node| node.to_json())
-        .map_err(|error| error.to_string())
+        .map_err(|error| airside_model::chain(&error))
 }
 
 /// Returns the team of the pipeline. Only the main team may set another's.
@@ -191,7 +191,7 @@ async fn apply(
         Err(
             error @ (airside_store::Error::ConfigVersion { .. } | airside_store::Error::Quota(_)),
         ) => {
-            return Err(error.to_string().into());
+            return Err(airside_model::chain(&error).into());
         }
         Err(error) => return Err(error.into()),
     }

@@ -136,7 +136,7 @@ async fn image(
         let skip_interval = task.check_skip_interval;
         let plans =
             airside_config::image_plans(leaf.plan, &resource, types, &task.tags, skip_interval);
-        let (check, get) = plans.map_err(|error| error.to_string())?;
+        let (check, get) = plans.map_err(|error| airside_model::chain(&error))?;
         let wanted = if config.run.path.is_empty() {
             ImageNeed::Description
         } else {

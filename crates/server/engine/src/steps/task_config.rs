@@ -4,7 +4,7 @@
 //! type; the step's limits and params laid over it; all other variables filled in; validated.
 
 use airside_config::{LoadedTask, Problem, load_filled_task, load_task};
-use airside_model::{ResourceType, TaskConfig, plan::TaskPlan, task::ContainerLimits};
+use airside_model::{ResourceType, TaskConfig, chain, plan::TaskPlan, task::ContainerLimits};
 use airside_vars::Given;
 use serde_json::Value;
 
@@ -61,15 +61,15 @@ fn with_vars(text: String, task: &TaskPlan) -> Result<String, String> {
     }
     let path = &task.config_path;
     let failed = |words: String| format!("failed to create task config from bytes {path}: {words}");
-    let node = airside_yaml::parse(&text).map_err(|error| failed(error.to_string()))?;
-    let value = node.to_json().map_err(|error| failed(error.to_string()))?;
+    let node = airside_yaml::parse(&text).map_err(|error| failed(chain(&error)))?;
+    let value = node.to_json().map_err(|error| failed(chain(&error)))?;
     let filled = airside_vars::interpolate(value, &Given(task.vars.clone()))
-        .map_err(|error| format!("failed to interpolate task config: {error}"))?;
+        .map_err(|error| format!("failed to interpolate task config: {}", chain(&error)))?;
     Ok(filled.to_string())
 }
 
 async fn fill(leaf: Leaf<'_>, config: &TaskConfig) -> Result<TaskConfig, String> {
-    let value = serde_json::to_value(config).map_err(|error| error.to_string())?;
+    let value = serde_json::to_value(config).map_err(|error| chain(&error))?;
     let filled = leaf.fill(value).await;
     let filled: Value =
         filled.map_err(|words| format!("failed to interpolate task config: {words}"))?;

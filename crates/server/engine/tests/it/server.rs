@@ -7,10 +7,10 @@ use std::{
 
 use airside_checks::CheckWays;
 use airside_engine::{Engine, EngineOptions};
-use airside_hub::{Hub, Identity, Proofs, Unproven};
+use airside_hub::{Hub, HubIdentity, Proofs, Unproven};
 use airside_logs::Logs;
 use airside_model::{BuildId, BuildStatus, Plan, TeamId, WorkerName};
-use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
+use airside_orchestrator::{Orchestrator, StepLimits, WorkerEntry, Workers};
 use airside_runtime::AnyRuntime;
 use airside_secrets::Credentials;
 use airside_store::{Container, OneOff, Store, WorkerKind, testing::TestDatabase};
@@ -94,7 +94,7 @@ impl Server {
             volumes: volumes.clone(),
             proofs: Arc::new(NoProofs),
         };
-        let identity = Identity::load_or_create(&dir.join("hub-key.pem")).unwrap();
+        let identity = HubIdentity::load_or_create(&dir.join("hub-key.pem")).unwrap();
         let address = (IpAddr::from(Ipv4Addr::LOCALHOST), 0).into();
         let hub = Hub::start(address, &identity, parts, shutdown.clone()).await;
         let hub = hub.unwrap();
@@ -111,7 +111,7 @@ impl Server {
             volumes,
             Workers::new(vec![entry]),
             store.installation().await.unwrap(),
-            Patience::default(),
+            StepLimits::default(),
             metrics.clone(),
         );
         let ways = CheckWays::new(orchestrator.clone(), None);

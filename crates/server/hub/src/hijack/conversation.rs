@@ -21,7 +21,10 @@ pub(super) async fn hold(
         () = said.closed() => Ok(()),
     };
     if let Err(error) = ended {
-        let lost = format!("the connection to the container failed: {error}");
+        let lost = format!(
+            "the connection to the container failed: {}",
+            airside_model::chain(&error)
+        );
         let _ = said.send(HijackEvent::Lost(lost)).await;
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use airside_hub::{AgentService, AgentWire};
-use airside_protocol::{AGENT_PROTOCOL, Arrival, Join, PROTOCOL, ShimSays};
+use airside_protocol::{AGENT_PROTOCOL, AgentArrival, Join, PROTOCOL, ShimSays};
 use async_trait::async_trait;
 
 use crate::stand::{Stand, claimed, order};
@@ -32,7 +32,7 @@ async fn hostile_a_panic_ends_one_connection() {
             name: "a".to_owned(),
             secret: "s".to_owned(),
             instance: "i".to_owned(),
-            arrival: Arrival::Started,
+            arrival: AgentArrival::Started,
             team: None,
             tags: Vec::new(),
         };

@@ -10,7 +10,7 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 
 use super::{
-    LdapTls, Reach, ber,
+    LdapTls, SearchDepth, ber,
     entry::LdapEntry,
     filter::Filter,
     message::{self, LdapAnswer, Outcome},
@@ -94,7 +94,7 @@ impl Connection {
     pub(crate) async fn search(
         &mut self,
         base: &str,
-        reach: Reach,
+        reach: SearchDepth,
         filter: &Filter,
         attributes: &[&str],
     ) -> Result<Vec<LdapEntry>> {

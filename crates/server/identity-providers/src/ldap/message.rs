@@ -1,7 +1,7 @@
 //! Messages to a directory and its responses: of LDAP, binding, searching and StartTLS.
 
 use super::{
-    Reach,
+    SearchDepth,
     ber::{BOOLEAN, ENUMERATED, INTEGER, Reader, SEQUENCE, SET, joined, number, tagged, text},
     entry::LdapEntry,
     filter::Filter,
@@ -28,10 +28,15 @@ pub(crate) fn bind(dn: &str, password: &str) -> Vec<u8> {
     )
 }
 
-pub(crate) fn search(base: &str, reach: Reach, filter: &Filter, attributes: &[&str]) -> Vec<u8> {
+pub(crate) fn search(
+    base: &str,
+    reach: SearchDepth,
+    filter: &Filter,
+    attributes: &[&str],
+) -> Vec<u8> {
     let scope = match reach {
-        Reach::OneLevel => 1,
-        Reach::Subtree => 2,
+        SearchDepth::OneLevel => 1,
+        SearchDepth::Subtree => 2,
     };
     let attributes: Vec<Vec<u8>> = attributes.iter().map(|name| text(name)).collect();
     let parts = [

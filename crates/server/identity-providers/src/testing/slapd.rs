@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{GroupSearch, LdapConfig, LdapTls, Reach, Secret, UserSearch};
+use crate::{GroupSearch, LdapConfig, LdapTls, SearchDepth, Secret, UserSearch};
 
 const SLAPD: &str = "/usr/sbin/slapd";
 const SLAPADD: &str = "/usr/sbin/slapadd";
@@ -175,7 +175,7 @@ impl Slapd {
                 base: "ou=people,dc=example,dc=com".to_owned(),
                 filter: Some("(objectClass=person)".to_owned()),
                 username: "uid".to_owned(),
-                reach: Reach::Subtree,
+                reach: SearchDepth::Subtree,
                 id: "uid".to_owned(),
                 email: "mail".to_owned(),
                 name: Some("cn".to_owned()),
@@ -183,7 +183,7 @@ impl Slapd {
             groups: Some(GroupSearch {
                 base: "ou=groups,dc=example,dc=com".to_owned(),
                 filter: Some("(objectClass=groupOfNames)".to_owned()),
-                reach: Reach::OneLevel,
+                reach: SearchDepth::OneLevel,
                 user: "DN".to_owned(),
                 group: "member".to_owned(),
                 name: "cn".to_owned(),

@@ -115,19 +115,19 @@ pub enum Asker {
 pub enum HostLookup {
     There(Arc<Host>),
     /// There is no host, and others wait for what the asker does about it.
-    Nothing(Ticket),
+    Nothing(HostTicket),
     /// Making the host was tried a moment ago, and this is why it failed.
     Refused(String),
 }
 
 /// The turn to make a host. Dropped unused, it is the next one's.
-pub struct Ticket {
+pub struct HostTicket {
     hosts: Arc<Hosts>,
     name: String,
     number: u64,
 }
 
-impl Ticket {
+impl HostTicket {
     /// Reports that the host cannot be made: callers that wait need not try.
     pub fn refuse(self, words: &str) {
         let entry = Entry::Refused {
@@ -160,7 +160,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for HostTicket {
     fn drop(&mut self) {
         self.replace(None);
     }
@@ -203,7 +203,7 @@ impl Hosts {
             by: asker,
         };
         state.by_name.insert(name.to_owned(), entry);
-        Some(HostLookup::Nothing(Ticket {
+        Some(HostLookup::Nothing(HostTicket {
             hosts: self.clone(),
             name: name.to_owned(),
             number,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use airside_model::BuildStatus;
 use airside_scheduler::Spacing;
-use airside_store::{Parent, Pausing};
+use airside_store::{Parent, Pausing, PinOutcome};
 
 use crate::stage::{Stage, v};
 
@@ -175,12 +175,8 @@ async fn pins_and_disabled_versions_are_heeded_at_once() {
     stage.found("r", &[1]).await;
     assert_eq!(stage.run_next().await, "a #1 r=1");
     let pin = stage.version("r", 1).await;
-    stage
-        .store
-        .pin_version(resource, pin)
-        .await
-        .unwrap()
-        .unwrap();
+    let pinned = stage.store.pin_version(resource, pin).await;
+    assert_eq!(pinned.unwrap(), PinOutcome::Changed);
     stage.found("r", &[2, 3]).await;
     stage.nothing_runs().await;
     // A build by hand gets the pinned version, and needs no check for it.
@@ -192,7 +188,8 @@ async fn pins_and_disabled_versions_are_heeded_at_once() {
         .enable_version(resource, newest, false)
         .await
         .unwrap();
-    stage.store.unpin(resource).await.unwrap().unwrap();
+    let unpinned = stage.store.unpin(resource).await;
+    assert_eq!(unpinned.unwrap(), PinOutcome::Changed);
     assert_eq!(stage.run_next().await, "a #3 r=2");
     stage
         .store

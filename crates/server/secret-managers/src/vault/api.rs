@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use airside_blocking_http::{
-    Address, Client, Identity, Patience, Payload, Request, Tls, Trust, encode,
+    Address, Client, ClientIdentity, Payload, Request, RequestTimeouts, Tls, Trust, encode,
 };
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -38,7 +38,7 @@ impl Api {
             (false, None) => Trust::Public,
             (false, Some(certificates)) => Trust::Also(vec![certificates]),
         };
-        let identity = given(&settings.client_cert).map(|certificate| Identity {
+        let identity = given(&settings.client_cert).map(|certificate| ClientIdentity {
             certificate,
             key: settings.client_key.clone(),
         });
@@ -121,12 +121,12 @@ impl Api {
         if let Some(client) = self.idle.lock().pop() {
             return Ok(client);
         }
-        let patience = Patience {
+        let patience = RequestTimeouts {
             connect: self.silence.min(Duration::from_secs(20)),
             silence: self.silence,
             // Who asks for secrets has its own second tries.
             tries: 1,
-            ..Patience::default()
+            ..RequestTimeouts::default()
         };
         Ok(Client::with_tls(&self.tls, patience)?)
     }

@@ -37,13 +37,13 @@ enum Way {
 
 #[derive(Default)]
 struct State {
-    session: Option<Session>,
+    session: Option<VaultSession>,
     /// Logins in a row that failed, and the error of the last one.
     failures: u32,
     refused: Option<(Instant, Error)>,
 }
 
-struct Session {
+struct VaultSession {
     token: String,
     since: Instant,
     /// The time from which the token is to be renewed, and that at which it ends. `None` if it
@@ -52,7 +52,7 @@ struct Session {
     renewable: bool,
 }
 
-impl Session {
+impl VaultSession {
     fn new(token: String, lease: Duration, renewable: bool) -> Self {
         let now = Instant::now();
         Self {
@@ -175,7 +175,7 @@ impl Login {
         )
     }
 
-    fn log_in(&self, api: &Api) -> Result<Session, Error> {
+    fn log_in(&self, api: &Api) -> Result<VaultSession, Error> {
         match &self.way {
             Way::Token(token) => self.given(api, token),
             Way::TokenFile(path) => {
@@ -206,16 +206,16 @@ impl Login {
     }
 
     /// A token that others made. What it may not look up of itself does not matter.
-    fn given(&self, api: &Api, token: &str) -> Result<Session, Error> {
+    fn given(&self, api: &Api, token: &str) -> Result<VaultSession, Error> {
         let answer = api.get("auth/token/lookup-self", token)?;
         if answer.status == 403 {
-            return Ok(Session::new(token.to_owned(), Duration::ZERO, false));
+            return Ok(VaultSession::new(token.to_owned(), Duration::ZERO, false));
         }
         let body = answer.success("what the token is")?;
         let ttl = body.pointer("/data/ttl").and_then(Value::as_u64);
         let renewable = body.pointer("/data/renewable").and_then(Value::as_bool);
         let lease = Duration::from_secs(ttl.unwrap_or_default());
-        Ok(Session::new(
+        Ok(VaultSession::new(
             token.to_owned(),
             lease,
             renewable.unwrap_or_default(),
@@ -225,7 +225,7 @@ impl Login {
 
 /// Makes it good for longer. If that fails it is still good for a while, and the next one tries
 /// again.
-fn renew(api: &Api, session: &mut Session) {
+fn renew(api: &Api, session: &mut VaultSession) {
     let answer = api.post(
         "auth/token/renew-self",
         Some(&session.token),
@@ -240,16 +240,25 @@ fn renew(api: &Api, session: &mut Session) {
 }
 
 /// Reads Vault's description of a token that it just made or renewed.
-fn session(auth: Option<&Value>) -> Option<Session> {
+fn session(auth: Option<&Value>) -> Option<VaultSession> {
     let auth = auth?;
     let token = auth.get("client_token")?.as_str()?.to_owned();
     let lease = auth.get("lease_duration").and_then(Value::as_u64);
     let renewable = auth.get("renewable").and_then(Value::as_bool);
     let lease = Duration::from_secs(lease.unwrap_or_default());
-    Some(Session::new(token, lease, renewable.unwrap_or_default()))
+    Some(VaultSession::new(
+        token,
+        lease,
+        renewable.unwrap_or_default(),
+    ))
 }
 
 fn read(path: &PathBuf) -> Result<String, Error> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Error::Settings(format!("cannot read {}: {error}", path.display())))
+    std::fs::read_to_string(path).map_err(|error| {
+        Error::Settings(format!(
+            "cannot read {}: {error}",
+            path.display(),
+            error = airside_model::chain(&error)
+        ))
+    })
 }

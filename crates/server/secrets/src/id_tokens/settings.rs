@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airside_model::read_duration;
+use airside_model::{chain, read_duration};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ impl IdTokenSettings {
         let written = match config {
             Value::Null => Written::default(),
             config => serde_json::from_value(config.clone())
-                .map_err(|error| format!("its config is wrong: {error}"))?,
+                .map_err(|error| format!("its config is wrong: {}", chain(&error)))?,
         };
         let expires_in = match written.expires_in.as_deref() {
             None => EXPIRES_IN,

@@ -14,7 +14,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Patience, Pool, Pools, failed_to, here, opening};
+use super::{DatabaseTimeout, Pool, Pools, failed_to, here, opening};
 use crate::{Error, Result};
 
 const CONNECTIONS: u32 = 16;
@@ -24,7 +24,7 @@ const CHANNEL: &str = "airside_changes";
 /// Names the lock of [`Alone`] among advisory locks.
 const ALONE: i64 = 0x6169_7273_6964_6501;
 
-pub(super) async fn connect(url: &str, patience: Patience) -> Result<Pools> {
+pub(super) async fn connect(url: &str, patience: DatabaseTimeout) -> Result<Pools> {
     let options = PgConnectOptions::from_str(url)
         .map_err(opening("that --database-url names"))?
         .application_name("airside");

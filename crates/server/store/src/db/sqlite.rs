@@ -12,7 +12,7 @@ use sqlx::{
 };
 use tracing::{info, warn};
 
-use super::{Patience, Pool, Pools, Space, failed_to, here, opening};
+use super::{DatabaseTimeout, Pool, Pools, Space, failed_to, here, opening};
 use crate::{Error, Result};
 
 const READERS: u32 = 4;
@@ -24,7 +24,7 @@ const LOG_BYTES: &str = "67108864";
 /// The number of `SqliteAutoVacuum::Incremental` in the file.
 const INCREMENTAL: i64 = 2;
 
-pub(super) async fn connect(path: &Path, patience: Patience) -> Result<Pools> {
+pub(super) async fn connect(path: &Path, patience: DatabaseTimeout) -> Result<Pools> {
     let shown = path.display().to_string();
     let failed = opening(&shown);
     let options = SqliteConnectOptions::new()

@@ -6,7 +6,7 @@ use airside_model::chain;
 use serde_json::json;
 
 use crate::{
-    Error, Patience, Store,
+    DatabaseTimeout, Error, Store,
     db::{Sql, here, query},
     testing::TestDatabase,
 };
@@ -84,7 +84,7 @@ async fn begun_and_stopped(database: &TestDatabase, store: &Store) -> Error {
 async fn a_server_that_is_away_is_said_to_be_away() {
     let database = TestDatabase::own_postgres();
     let store = database
-        .open_patiently(Patience(Duration::from_millis(300)))
+        .open_patiently(DatabaseTimeout(Duration::from_millis(300)))
         .await;
     let error = begun_and_stopped(&database, &store).await;
     assert!(matches!(error, Error::Uncertain { .. }) && error.is_transient());

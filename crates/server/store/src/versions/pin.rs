@@ -16,14 +16,15 @@ pub struct Pin {
     pub comment: String,
 }
 
-/// The reason why a resource cannot be pinned or unpinned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PinError {
-    #[error("the resource has no such version")]
+/// The result of a request to pin or unpin a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum PinOutcome {
+    Changed,
+    /// The resource has no such version.
     NoSuchVersion,
-    #[error("the resource is pinned in the pipeline's configuration; change it there")]
+    /// The resource is pinned in the pipeline's configuration and can be changed only there.
     InConfig,
-    #[error("the resource is not pinned")]
     NotPinned,
 }
 
@@ -33,10 +34,10 @@ impl Store {
         &self,
         resource: ResourceId,
         version: ResourceVersionId,
-    ) -> Result<Result<(), PinError>> {
+    ) -> Result<PinOutcome> {
         let mut tx = self.write.begin(here!()).await?;
         if is_pinned_in_config(&mut tx, resource).await? {
-            return Ok(Err(PinError::InConfig));
+            return Ok(PinOutcome::InConfig);
         }
         let changed = query(sql!(
             "UPDATE resources SET pin =
@@ -49,17 +50,17 @@ impl Store {
         .execute(&mut tx)
         .await?;
         if changed == 0 {
-            return Ok(Err(PinError::NoSuchVersion));
+            return Ok(PinOutcome::NoSuchVersion);
         }
         tx.commit().await?;
         self.announce(News::PinChanged(resource));
-        Ok(Ok(()))
+        Ok(PinOutcome::Changed)
     }
 
-    pub async fn unpin(&self, resource: ResourceId) -> Result<Result<(), PinError>> {
+    pub async fn unpin(&self, resource: ResourceId) -> Result<PinOutcome> {
         let mut tx = self.write.begin(here!()).await?;
         if is_pinned_in_config(&mut tx, resource).await? {
-            return Ok(Err(PinError::InConfig));
+            return Ok(PinOutcome::InConfig);
         }
         let changed = query(sql!(
             "UPDATE resources SET pin = NULL, pin_comment = '' WHERE id = $1 AND pin IS NOT NULL"
@@ -68,11 +69,11 @@ impl Store {
         .execute(&mut tx)
         .await?;
         if changed == 0 {
-            return Ok(Err(PinError::NotPinned));
+            return Ok(PinOutcome::NotPinned);
         }
         tx.commit().await?;
         self.announce(News::PinChanged(resource));
-        Ok(Ok(()))
+        Ok(PinOutcome::Changed)
     }
 
     /// Says why it is pinned. `false`: it is not.

@@ -249,14 +249,14 @@ async fn resources_are_pinned_and_unpinned(database: TestDatabase) {
     stage.check_numbers(&[1, 2]).await;
     let one = stage.id(&v(1)).await.unwrap();
     let nothing = store.pin_version(resource, ResourceVersionId(99)).await;
-    assert_eq!(nothing.unwrap(), Err(PinError::NoSuchVersion));
-    assert_eq!(
-        store.unpin(resource).await.unwrap(),
-        Err(PinError::NotPinned)
-    );
+    assert_eq!(nothing.unwrap(), PinOutcome::NoSuchVersion);
+    assert_eq!(store.unpin(resource).await.unwrap(), PinOutcome::NotPinned);
     assert!(!store.set_pin_comment(resource, "why").await.unwrap());
 
-    store.pin_version(resource, one).await.unwrap().unwrap();
+    assert_eq!(
+        store.pin_version(resource, one).await.unwrap(),
+        PinOutcome::Changed
+    );
     assert!(store.set_pin_comment(resource, "why").await.unwrap());
     let pin = store.resource_by_id(resource).await.unwrap().unwrap().pin;
     let expected = Pin {
@@ -271,7 +271,7 @@ async fn resources_are_pinned_and_unpinned(database: TestDatabase) {
     stage.set("here", None).await;
     let pin = store.resource_by_id(resource).await.unwrap().unwrap().pin;
     assert_eq!(pin.unwrap().comment, "why");
-    store.unpin(resource).await.unwrap().unwrap();
+    assert_eq!(store.unpin(resource).await.unwrap(), PinOutcome::Changed);
     assert_eq!(
         store.resource_by_id(resource).await.unwrap().unwrap().pin,
         None
@@ -283,7 +283,10 @@ async fn a_pin_of_the_configuration_wins(database: TestDatabase) {
     let (store, resource) = (&stage.store, stage.resource);
     stage.check_numbers(&[1, 2]).await;
     let one = stage.id(&v(1)).await.unwrap();
-    store.pin_version(resource, one).await.unwrap().unwrap();
+    assert_eq!(
+        store.pin_version(resource, one).await.unwrap(),
+        PinOutcome::Changed
+    );
     store.set_pin_comment(resource, "mine").await.unwrap();
     stage.set("here", Some(v(2))).await;
     let pin = store.resource_by_id(resource).await.unwrap().unwrap().pin;
@@ -293,11 +296,8 @@ async fn a_pin_of_the_configuration_wins(database: TestDatabase) {
         (v(2), true, "")
     );
     let refused = store.pin_version(resource, one).await.unwrap();
-    assert_eq!(refused, Err(PinError::InConfig));
-    assert_eq!(
-        store.unpin(resource).await.unwrap(),
-        Err(PinError::InConfig)
-    );
+    assert_eq!(refused, PinOutcome::InConfig);
+    assert_eq!(store.unpin(resource).await.unwrap(), PinOutcome::InConfig);
     stage.set("here", None).await;
     assert_eq!(
         store.resource_by_id(resource).await.unwrap().unwrap().pin,

@@ -231,13 +231,13 @@ async fn an_agent_is_back_when_it_was_started_and_not_when_it_reconnects(databas
     for (change, left) in [(Land, Landed), (Delete, Retired)] {
         store.change_worker(&agent, change).await.unwrap();
         store.settle_workers().await.unwrap();
-        assert_eq!(arrive(Arrival::There).await, left);
+        assert_eq!(arrive(WorkerArrival::There).await, left);
         assert_eq!(store.agents().await.unwrap().len(), 1, "{left:?}");
-        assert_eq!(arrive(Arrival::Started).await, Running);
+        assert_eq!(arrive(WorkerArrival::Started).await, Running);
     }
     let (_, _) = step(&store, &agent).await;
     store.change_worker(&agent, Land).await.unwrap();
-    assert_eq!(arrive(Arrival::Started).await, Landing, "a step runs");
+    assert_eq!(arrive(WorkerArrival::Started).await, Landing, "a step runs");
 }
 
 async fn what_was_kept_goes_with_its_worker(database: TestDatabase) {

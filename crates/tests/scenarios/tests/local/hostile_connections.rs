@@ -17,7 +17,7 @@ const CONNECTIONS: usize = 2_000;
 const LIMITS: [u64; 2] = [1_024, 65_536];
 
 /// Longer than any answer takes on a busy machine, and shorter than silence lasts.
-const SOON: Duration = Duration::from_secs(10);
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(10);
 
 fn api(server: &Server) -> SocketAddr {
     let url = server.url();
@@ -31,7 +31,7 @@ fn answers_soon(server: &Server, what: &str) {
     let (status, _) = server.http("GET", "/api/v1/info", &[], "");
     let took = begun.elapsed();
     assert!(
-        status == 200 && took < SOON,
+        status == 200 && took < MAX_ANSWER_TIME,
         "{what}: {status} after {took:?}"
     );
 }

@@ -43,7 +43,7 @@ fn options_are_variables_too() {
     assert_says(&output.succeeded(), "| a b");
     let run = Run::new(&pipeline(json!([])));
     let run = run.own_network().env("AIRSIDE_LOCAL_NETWORK", "nonsense");
-    assert_says(&run.run(&[]).ended_with(2), "it is `own` or `machine`");
+    assert_says(&run.run(&[]).ended_with(2), "must be `own` or `machine`");
 }
 
 #[test]

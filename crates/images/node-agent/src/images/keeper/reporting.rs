@@ -135,7 +135,7 @@ impl Keeper {
             &status.conditions,
             "RuntimeReachable",
             Err("Away"),
-            &error.to_string(),
+            &chain(&error),
             Timestamp::now(),
         );
         status

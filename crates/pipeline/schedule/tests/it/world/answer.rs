@@ -1,7 +1,7 @@
 //! A world in the part of the store.
 
 use airside_model::{JobId, ResourceId, ResourceVersionId};
-use airside_schedule::history::{Carrying, VersionState};
+use airside_schedule::history::{VersionState, WalkSubject};
 use airside_schedule::{BuildKey, Carried, History, Order, Question, StoreAnswer};
 
 use super::World;
@@ -105,7 +105,7 @@ impl World {
     fn build_rows(
         &self,
         job: JobId,
-        carrying: Carrying,
+        carrying: WalkSubject,
         wanted: impl Fn(BuildKey) -> bool,
     ) -> Vec<(BuildKey, Vec<Carried>)> {
         let builds = self.carrying(job, carrying);

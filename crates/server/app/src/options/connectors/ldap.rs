@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use airside_identity_providers::{
-    GroupSearch, LdapConfig, LdapTls, REQUEST_TIMEOUT, Reach, UserSearch,
+    GroupSearch, LdapConfig, LdapTls, REQUEST_TIMEOUT, SearchDepth, UserSearch,
 };
 use anyhow::{Result, bail};
 
@@ -18,7 +18,7 @@ enum Scope {
     One,
 }
 
-impl From<Scope> for Reach {
+impl From<Scope> for SearchDepth {
     fn from(scope: Scope) -> Self {
         match scope {
             Scope::Sub => Self::Subtree,

@@ -26,7 +26,12 @@ const STICKY: u32 = 0o1000;
 pub(super) fn prepare(given: Option<&Path>) -> Result<PathBuf, String> {
     let path = locate(given)?;
     let shown = path.display();
-    let failed = |error| format!("cannot make the cache directory {shown}: {error}");
+    let failed = |error| {
+        format!(
+            "cannot make the cache directory {shown}: {}",
+            airside_model::chain(&error)
+        )
+    };
     let there = path.ancestors().find(|path| path.exists());
     check(
         &there
@@ -51,7 +56,12 @@ pub(super) fn prepare(given: Option<&Path>) -> Result<PathBuf, String> {
 /// backups know the mark.
 fn claim(path: &Path) -> Result<(), String> {
     let shown = path.display();
-    let failed = |error: io::Error| format!("cannot use the cache directory {shown}: {error}");
+    let failed = |error: io::Error| {
+        format!(
+            "cannot use the cache directory {shown}: {}",
+            airside_model::chain(&error)
+        )
+    };
     let tag = path.join("CACHEDIR.TAG");
     let is_ours = || fs::read_to_string(&tag).is_ok_and(|text| text.contains(OWNER));
     if is_ours() {
@@ -83,7 +93,13 @@ pub(super) fn locate(given: Option<&Path>) -> Result<PathBuf, String> {
                 .ok_or("neither XDG_CACHE_HOME nor HOME is set")?
         }
     };
-    std::path::absolute(&path).map_err(|error| format!("{}: {error}", path.display()))
+    std::path::absolute(&path).map_err(|error| {
+        format!(
+            "{}: {error}",
+            path.display(),
+            error = airside_model::chain(&error)
+        )
+    })
 }
 
 /// Root's home may be another user's, by `sudo`.
@@ -111,7 +127,8 @@ fn check(path: &Path) -> Result<(), String> {
     let user = rustix::process::geteuid().as_raw();
     for folder in path.ancestors() {
         let shown = folder.display();
-        let found = fs::symlink_metadata(folder).map_err(|error| format!("{shown}: {error}"))?;
+        let found = fs::symlink_metadata(folder)
+            .map_err(|error| format!("{shown}: {}", airside_model::chain(&error)))?;
         if ![0, user].contains(&found.uid()) {
             return Err(format!("{shown} belongs to user {}", found.uid()));
         }
@@ -124,7 +141,8 @@ fn check(path: &Path) -> Result<(), String> {
 
 fn check_own(path: &Path) -> Result<(), String> {
     let shown = path.display();
-    let found = fs::symlink_metadata(path).map_err(|error| format!("{shown}: {error}"))?;
+    let found = fs::symlink_metadata(path)
+        .map_err(|error| format!("{shown}: {}", airside_model::chain(&error)))?;
     let user = rustix::process::geteuid().as_raw();
     if !found.is_dir() {
         return Err(format!("{shown} is not a directory"));

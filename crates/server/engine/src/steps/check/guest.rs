@@ -10,8 +10,8 @@ use airside_model::{
     event::{Event, Source},
 };
 use airside_orchestrator::{
-    Asker, GuestEnd, GuestRequest, GuestRun, Host, HostLookup, Orchestrator, StepEnd, StepRequest,
-    Ticket,
+    Asker, GuestEnd, GuestRequest, GuestRun, Host, HostLookup, HostTicket, Orchestrator, StepEnd,
+    StepRequest,
 };
 use airside_store::now;
 use tokio::time::Instant;
@@ -97,7 +97,11 @@ async fn find(step: &Step<'_>, stay: &Stay<'_>, deadline: Instant) -> Result<Arc
 }
 
 /// Places the container. One that an earlier server began to place is followed.
-async fn place(leaf: Leaf<'_>, stay: &Stay<'_>, ticket: Ticket) -> Result<Arc<Host>, StepError> {
+async fn place(
+    leaf: Leaf<'_>,
+    stay: &Stay<'_>,
+    ticket: HostTicket,
+) -> Result<Arc<Host>, StepError> {
     let request = Orchestrator::hosting(stay.request.clone());
     let ran = leaf.run_process(&request, Some(stay.allowed)).await?;
     let words = match &ran.end {

@@ -110,6 +110,6 @@ async fn look_here(
         Ok(checked) => Ok(Looked::Versions(checked.versions)),
         Err(Failure::Failed { .. }) => Ok(Looked::Failed),
         Err(Failure::TimedOut { .. }) => Err(StepError::Stopped(StopCause::TimedOut)),
-        Err(failure) => Err(run_check(&failure.to_string())),
+        Err(failure) => Err(run_check(&airside_model::chain(&failure))),
     }
 }

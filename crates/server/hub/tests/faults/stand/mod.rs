@@ -5,7 +5,7 @@ mod tls;
 
 use std::{sync::Arc, time::Duration};
 
-use airside_hub::{Hub, Identity, Parts, Proofs, Session, SessionEvent, Unproven, Work};
+use airside_hub::{Hub, HubIdentity, Parts, Proofs, Session, SessionEvent, Unproven, Work};
 use airside_model::{Handle, PlanId, StepKind, StepLabels, VolumeId, WorkerName};
 use airside_protocol::{
     Claim, Claimed, Executable, HubSays, Order, PROTOCOL, ShimSays, ToHub, ToShim, Transfer,
@@ -60,7 +60,7 @@ impl Stand {
             volumes: volumes.clone(),
             proofs: Arc::new(TokenAlone),
         };
-        let identity = Identity::load_or_create(&dir.path().join("key.pem")).unwrap();
+        let identity = HubIdentity::load_or_create(&dir.path().join("key.pem")).unwrap();
         let address = "127.0.0.1:0".parse().unwrap();
         let hub = Hub::start(address, &identity, parts, shutdown.clone())
             .await

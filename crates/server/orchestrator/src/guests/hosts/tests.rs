@@ -21,7 +21,7 @@ fn now(hosts: &Arc<Hosts>, name: &str, asker: Asker) -> Option<HostLookup> {
     hosts.find(name, asker, false).now_or_never()
 }
 
-fn turn(hosts: &Arc<Hosts>, name: &str, asker: Asker) -> Ticket {
+fn turn(hosts: &Arc<Hosts>, name: &str, asker: Asker) -> HostTicket {
     match now(hosts, name, asker) {
         Some(HostLookup::Nothing(ticket)) => ticket,
         other => panic!("{:?}", other.as_ref().map(handle)),
