@@ -264,7 +264,8 @@ async fn pass_chunks(
     let mut pace = Pace::new(STALLED);
     let mut since = Instant::now();
     loop {
-        let message = tokio::time::timeout_at(since + pace.left(), receiver.next());
+        let deadline = airside_model::deadline_after(since, pace.left());
+        let message = tokio::time::timeout_at(deadline, receiver.next());
         let message = message.await.map_err(|_| too_slow())??;
         match message {
             ToHub::Chunk(chunk) => {
