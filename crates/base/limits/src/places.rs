@@ -64,6 +64,11 @@ impl Places {
         }))
     }
 
+    /// Returns the numbers of places there are.
+    pub fn limits(&self) -> Limits {
+        self.0.limits
+    }
+
     /// A place for a connection that has `patience` for its first word. Where there is none, the
     /// connection that has kept the server waiting longest gives way; `None` if the server waits
     /// for none.

@@ -30,6 +30,7 @@ mod outside;
 mod page;
 mod pages;
 mod present;
+mod proxies;
 mod registry;
 mod routes;
 mod scope;
@@ -51,8 +52,9 @@ use tower_http::{
 pub use builds::{AbortError, Builds, OneOffBuild, Preparation, TriggerError};
 pub use log_level::LogLevel;
 pub use metrics::metrics_router;
+pub use proxies::{BadNetwork, ProxyNetwork, TrustedProxies};
 pub use registry::registry_router;
-pub use serve::serve;
+pub use serve::{Entrance, serve};
 pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
 pub use tls::{Tls, TlsError};
 pub use workers::{WorkerChangeError, WorkerCondition, WorkerLife};
