@@ -106,6 +106,7 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     let installation = state.installation()?;
     let hub_socket = state.join("hub").join("socket");
     let root = state.join("runtime");
+    let isolation = options.isolation.choices();
     let local = LocalOptions {
         root: root.clone(),
         worker: WorkerName::new(&token.name),
@@ -117,11 +118,11 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
             &state.join("images"),
             airside_rootfs::Options {
                 mirrors: options.registry_mirrors.iter().cloned().collect(),
-                ..airside_rootfs::Options::new(pullers()?)
+                ..airside_rootfs::Options::new(pullers(isolation.metadata_access)?)
             },
         )?,
         hub_socket: hub_socket.clone(),
-        isolation: options.isolation.choices(),
+        isolation,
         carriage: Carriage::Streamed,
         temporary: None,
     };
