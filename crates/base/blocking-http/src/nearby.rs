@@ -27,8 +27,8 @@ pub fn close_link() {
     LINK_IS_CLOSED.store(true, Ordering::Relaxed);
 }
 
-/// Returns true if this process must not reach the host, because the host is a link-local address or
-/// a name of one. For hosts to which other programs connect.
+/// Returns true if this process must not reach the host, because the host is a link-local address
+/// or a name of one. For hosts to which other programs connect.
 pub fn is_closed_link(host: &str) -> bool {
     if !LINK_IS_CLOSED.load(Ordering::Relaxed) {
         return false;
@@ -56,8 +56,8 @@ pub(crate) fn link_refused(address: &Address) -> Error {
     }
 }
 
-/// Returns true if only the machine's link knows the address, or a cloud answers there as if it were
-/// on the link. Addresses of IPv4 count in every spelling that IPv6 has for them.
+/// Returns true if only the machine's link knows the address, or a cloud answers there as if it
+/// were on the link. Addresses of IPv4 count in every spelling that IPv6 has for them.
 fn is_link(address: &IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => v4.is_link_local(),

@@ -50,8 +50,8 @@ pub fn has_landlock() -> bool {
     ruleset.and_then(Ruleset::create).is_ok()
 }
 
-/// Returns true if the kernel can keep a process from signalling those outside of its own rules. One
-/// that can close files alone does not.
+/// Returns true if the kernel can keep a process from signalling those outside of its own rules.
+/// One that can close files alone does not.
 pub(crate) fn scopes_signals() -> bool {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

@@ -73,9 +73,10 @@ pub fn enter(confinement: &Confinement<'_>) -> io::Result<Vec<String>> {
     }
     rustix::thread::set_no_new_privs(true)?;
     let is_scoped = files::scopes_signals();
-    let user = match root {
-        true => Some(user::prepare(confinement, is_scoped)?),
-        false => None,
+    let user = if root {
+        Some(user::prepare(confinement, is_scoped)?)
+    } else {
+        None
     };
     if !files::close(confinement.reach).map_err(io::Error::other)? {
         without.push("Landlock".to_owned());

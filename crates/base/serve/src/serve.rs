@@ -40,8 +40,8 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
-    /// Returns bounds for a server inside a cluster, by the limit of open files of this process: few
-    /// peers, which may each have many connections.
+    /// Returns bounds for a server inside a cluster, by the limit of open files of this process:
+    /// few peers, which may each have many connections.
     pub fn new(name: &'static str) -> Self {
         Self {
             name,

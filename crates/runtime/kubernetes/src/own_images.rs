@@ -12,8 +12,8 @@ use crate::{pull_secrets::Credential, refusal::unavailable, runtime::KubeRuntime
 /// Makes artifacts images that nodes can pull.
 #[async_trait]
 pub trait ImagePublisher: Send + Sync + 'static {
-    /// Makes the volume an image of the step's team, unless it is one already. Returns `name@digest`,
-    /// without the registry.
+    /// Makes the volume an image of the step's team, unless it is one already. Returns
+    /// `name@digest`, without the registry.
     async fn publish(&self, step: &StepLabels, volume: &VolumeId) -> Result<String, PublishError>;
 
     /// With which a team's images are pulled. The same for hours, so that pods can share it.

@@ -77,8 +77,8 @@ async fn serve_connection(shim: UnixStream, hub: HubAddress, place: ConnectionPl
     }
 }
 
-/// Passes bytes on until either side ends: neither says anything after the other is gone. The hub is
-/// not dialled for a process that says nothing, and closes the connection itself if the process
+/// Passes bytes on until either side ends: neither says anything after the other is gone. The hub
+/// is not dialled for a process that says nothing, and closes the connection itself if the process
 /// does not claim.
 async fn relay(mut shim: UnixStream, hub: &HubAddress, activity: &Activity) -> io::Result<()> {
     let mut first = BytesMut::with_capacity(AT_ONCE);

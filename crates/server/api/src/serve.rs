@@ -48,8 +48,8 @@ const STREAMS: u32 = 200;
 /// The pause after the system could not give a connection out.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The caller of a request, by the word of a trusted proxy or by its connection. There is none where
-/// no listener is.
+/// The caller of a request, by the word of a trusted proxy or by its connection. There is none
+/// where no listener is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CameFrom(Option<Caller>);
 

@@ -41,8 +41,8 @@ fn team(sealer: &Sealer, (id, name, admin, auth): Row) -> Result<Team> {
     })
 }
 
-/// Returns the number of the team of this name, and true if the team is new. A number is never given
-/// a second time.
+/// Returns the number of the team of this name, and true if the team is new. A number is never
+/// given a second time.
 async fn find_or_make(tx: &mut Tx, name: &str) -> Result<(i64, bool)> {
     let by_name = sql!("SELECT id FROM teams WHERE name = $1");
     let known: Option<i64> = query_scalar(by_name)

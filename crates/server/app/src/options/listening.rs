@@ -35,8 +35,8 @@ pub(crate) struct Listening {
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
 
-    /// Network of proxies whose X-Forwarded-For header is believed, such as 10.0.0.0/8; may be given
-    /// several times [default: none]
+    /// Network of proxies whose X-Forwarded-For header is believed, such as 10.0.0.0/8; may be
+    /// given several times [default: none]
     ///
     /// The last address in the header of such a proxy is taken for the caller's: wrong passwords
     /// and requests are counted by it, and it is in the audit log. From other addresses the header

@@ -81,8 +81,8 @@ impl ArtifactImages {
     }
 }
 
-/// Returns the repository for artifacts of the step's team. It has the team's number below the name,
-/// so that a later team of that name does not get what an earlier one published.
+/// Returns the repository for artifacts of the step's team. It has the team's number below the
+/// name, so that a later team of that name does not get what an earlier one published.
 fn repository(step: &StepLabels) -> RepositoryName {
     let team = team_repository(&step.team);
     let own = format!("{}/{REPOSITORY}", step.team_id);
