@@ -33,6 +33,9 @@ pub(crate) fn connect(
     if not_nearby && nearby::is_named(address.host()) {
         return Err(nearby::refused(address));
     }
+    if proxy.is_some() && nearby::is_closed_link(address.host()) {
+        return Err(nearby::link_refused(address));
+    }
     let (host, port) = match &proxy {
         Some(proxy) => (proxy.host(), proxy.port()),
         None => (address.host(), address.port()),
@@ -43,7 +46,10 @@ pub(crate) fn connect(
         source,
     };
     let places = resolve(host, port).map_err(|error| no_way(error, false))?;
-    // A proxy is the operator's, wherever it is.
+    // A proxy is the operator's, wherever it is, and connects to where it may itself.
+    if proxy.is_none() {
+        nearby::check_link(address, &places)?;
+    }
     if not_nearby && proxy.is_none() && places.iter().any(|place| nearby::is_nearby(&place.ip())) {
         return Err(nearby::refused(address));
     }

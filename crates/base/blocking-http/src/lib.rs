@@ -22,5 +22,6 @@ pub use client::Client;
 pub use connect::refuses_on_loopback;
 pub use error::Error;
 pub use message::{Payload, Request, Response};
+pub use nearby::{LINK_REFUSED, close_link, is_closed_link};
 pub use patience::RequestTimeouts;
 pub use tls::{ClientIdentity, Tls, Trust};

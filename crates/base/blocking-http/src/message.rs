@@ -9,6 +9,8 @@ use crate::{Address, Error, ResponseBody, connect::Connection};
 
 /// No head of an answer is longer.
 const MAX_HEAD: u64 = 64 << 10;
+/// The longest pause that a server may ask for.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 /// Characters of an answer that an error repeats: enough for a reason, too few for what a server
 /// keeps.
 const MOST_WORDS: usize = 160;
@@ -171,10 +173,10 @@ pub(crate) fn find<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'
     found.next().map(|(_, value)| value.as_str())
 }
 
-/// The seconds that a server asks us to wait. A date is answered by our own pause.
+/// Returns the pause that a server asks for, an hour at most. A date is answered by our own pause.
 pub(crate) fn retry_after(headers: &[(String, String)]) -> Option<Duration> {
     let seconds = find(headers, "retry-after")?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
+    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
 }
 
 pub(crate) struct Head {
@@ -208,6 +210,29 @@ pub(crate) fn read_head(connection: &mut Connection) -> io::Result<Result<Head, 
         }
         if let Some((name, value)) = line.split_once(':') {
             headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_pauses_are_an_hour_at_most() {
+        let hour = Duration::from_secs(3600);
+        for (text, expected) in [
+            ("0", Some(Duration::ZERO)),
+            ("7", Some(Duration::from_secs(7))),
+            ("3600", Some(hour)),
+            ("3601", Some(hour)),
+            ("18446744073709551615", Some(hour)),
+            ("18446744073709551616", None),
+            ("-1", None),
+            ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+        ] {
+            let headers = [("Retry-After".to_owned(), text.to_owned())];
+            assert_eq!(retry_after(&headers), expected, "{text}");
         }
     }
 }

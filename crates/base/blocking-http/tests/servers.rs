@@ -461,3 +461,26 @@ fn a_server_may_ask_who_we_are_and_be_called_otherwise() {
     );
     assert!(!format!("{wrong:?}").contains("hunter2"));
 }
+
+/// The switch is for the whole process; all other tests are on loopback.
+#[test]
+fn hostile_addresses_of_the_link_are_refused_once_it_is_closed() {
+    assert!(!airside_blocking_http::is_closed_link("169.254.169.254"));
+    airside_blocking_http::close_link();
+    let client = client();
+    for host in [
+        "169.254.169.254",
+        "[fd00:ec2::254]",
+        "[::ffff:169.254.169.254]",
+        "0xA9FEA9FE",
+        "2852039166",
+    ] {
+        assert!(airside_blocking_http::is_closed_link(host), "{host}");
+        let address = Address::parse(&format!("http://{host}/latest/meta-data")).unwrap();
+        let refused = client.send(Request::get(address)).err().unwrap();
+        assert!(matches!(refused, Error::Address { .. }), "{refused}");
+    }
+    for host in ["127.0.0.1", "[::1]", "localhost"] {
+        assert!(!airside_blocking_http::is_closed_link(host), "{host}");
+    }
+}

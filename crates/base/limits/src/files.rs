@@ -12,6 +12,12 @@ const MOST_CONNECTIONS: u64 = 8192;
 /// More shims than this do not claim their work in the same moment.
 const MOST_UNCLAIMED: u64 = 1024;
 
+/// More connections than this at once are no use to one step: transfers, and the one of its shim.
+const RELAYED_PER_STEP: u64 = 48;
+
+/// More connections than this are no use to a server inside a cluster.
+const MOST_SERVED: u64 = 4096;
+
 /// The soft limit that this process was started with.
 static AT_START: OnceLock<Option<u64>> = OnceLock::new();
 
@@ -78,6 +84,27 @@ impl Files {
             grace: Duration::from_millis(100),
         }
     }
+
+    /// The places for connections of steps to the hub that this process passes on, each of which
+    /// takes two files.
+    pub fn relayed(self) -> Limits {
+        let overall = (self.limit / 4).clamp(16, MOST_CONNECTIONS);
+        Limits {
+            overall: to_usize(overall),
+            per_peer: to_usize((overall / 4).min(RELAYED_PER_STEP)),
+            grace: Duration::ZERO,
+        }
+    }
+
+    /// The places of a server inside a cluster, whose few peers may each have many connections.
+    pub fn served(self) -> Limits {
+        let overall = (self.limit / 2).clamp(16, MOST_SERVED);
+        Limits {
+            overall: to_usize(overall),
+            per_peer: to_usize(overall / 4),
+            grace: Duration::from_secs(1),
+        }
+    }
 }
 
 fn to_usize(count: u64) -> usize {
@@ -106,8 +133,21 @@ mod tests {
     }
 
     #[test]
+    fn hostile_connections_leave_half_of_the_files_of_each_server() {
+        for limit in [256, 1024, 4096, 65_536, 1 << 20, u64::MAX] {
+            let files = Files::of(limit);
+            let (served, relayed) = (files.served().overall, files.relayed().overall);
+            assert!(served as u64 <= (limit / 2).min(4096), "{limit}: {served}");
+            assert!(2 * relayed as u64 <= limit / 2, "{limit}: {relayed}");
+        }
+    }
+
+    #[test]
     fn a_small_limit_still_has_places() {
         let files = Files::of(1024);
+        assert_eq!(files.served().overall, 512);
+        assert_eq!(files.relayed().overall, 256);
+        assert_eq!(files.relayed().per_peer, 48);
         assert_eq!(files.connections().overall, 384);
         assert_eq!(files.connections().per_peer, 192);
         assert_eq!(files.unclaimed().overall, 128);

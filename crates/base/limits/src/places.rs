@@ -2,6 +2,9 @@
 
 use std::{
     collections::HashMap,
+    fs::File,
+    hash::{DefaultHasher, Hash, Hasher},
+    io::Read,
     net::{IpAddr, Ipv6Addr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -27,6 +30,29 @@ pub enum Peer {
     At(IpAddr),
     /// A process of this machine, by a socket in the file system.
     Here,
+    /// The processes of one control group of this machine, such as those of one step.
+    Group(u64),
+}
+
+/// The most that is read of the kernel's list of a process's control groups.
+const MAX_GROUPS_BYTES: u64 = 4096;
+
+impl Peer {
+    /// Returns the peer for a process at the other end of a socket in the file system: its control
+    /// group, or this machine if the process is gone.
+    pub fn of_process(pid: Option<i32>) -> Self {
+        let groups = pid.and_then(|pid| {
+            let list = File::open(format!("/proc/{pid}/cgroup")).ok()?;
+            let mut groups = Vec::new();
+            list.take(MAX_GROUPS_BYTES).read_to_end(&mut groups).ok()?;
+            Some(groups).filter(|groups| !groups.is_empty())
+        });
+        groups.map_or(Self::Here, |groups| {
+            let mut hasher = DefaultHasher::new();
+            groups.hash(&mut hasher);
+            Self::Group(hasher.finish())
+        })
+    }
 }
 
 impl From<SocketAddr> for Peer {
@@ -62,6 +88,11 @@ impl Places {
             limits,
             taken: Mutex::default(),
         }))
+    }
+
+    /// Returns the numbers of places there are.
+    pub fn limits(&self) -> Limits {
+        self.0.limits
     }
 
     /// A place for a connection that has `patience` for its first word. Where there is none, the
@@ -217,6 +248,18 @@ mod tests {
         assert!(places.enter(peer(2), TEST_PATIENCE).is_none());
         first.activity().stalls(TEST_PATIENCE);
         assert!(places.enter(peer(2), TEST_PATIENCE).is_some());
+    }
+
+    #[test]
+    fn processes_of_one_group_are_one_peer() {
+        let own = Peer::of_process(i32::try_from(std::process::id()).ok());
+        assert!(matches!(own, Peer::Group(_)), "{own:?}");
+        assert_eq!(
+            own,
+            Peer::of_process(i32::try_from(std::process::id()).ok())
+        );
+        assert_eq!(Peer::of_process(Some(i32::MAX)), Peer::Here);
+        assert_eq!(Peer::of_process(None), Peer::Here);
     }
 
     #[test]

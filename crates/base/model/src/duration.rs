@@ -35,6 +35,17 @@ pub fn deadline_after<T: Add<Duration, Output = T>>(start: T, patience: Duration
     start + patience.min(FAR)
 }
 
+/// Multiplies a duration. The product is never negative and never longer than a century, whatever
+/// the factor is.
+pub fn scale_duration(duration: Duration, factor: f64) -> Duration {
+    let seconds = duration.as_secs_f64() * factor;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(product) => product.min(FAR),
+        Err(_) if seconds > 0.0 => FAR,
+        Err(_) => Duration::ZERO,
+    }
+}
+
 /// `None` if the text is not a duration, or one of more than ten years.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     read_duration(text).ok()
@@ -160,6 +171,24 @@ mod tests {
         assert!(deadline_after(Duration::ZERO, Duration::MAX) > century);
         let second = Duration::from_secs(1);
         assert_eq!(deadline_after(now, second), now + second);
+    }
+
+    #[test]
+    fn hostile_products_are_never_negative_and_never_overflow() {
+        let second = Duration::from_secs(1);
+        for (duration, factor, expected) in [
+            (second, 1.5, Duration::from_millis(1500)),
+            (second, 0.0, Duration::ZERO),
+            (second, -1.0, Duration::ZERO),
+            (second, f64::NAN, Duration::ZERO),
+            (second, f64::INFINITY, FAR),
+            (Duration::MAX, 0.9, FAR),
+            (Duration::MAX, f64::MAX, FAR),
+            (Duration::from_secs(u64::MAX), 1.1, FAR),
+        ] {
+            let product = scale_duration(duration, factor);
+            assert_eq!(product, expected, "{duration:?} * {factor}");
+        }
     }
 
     #[test]

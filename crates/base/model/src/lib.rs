@@ -23,7 +23,9 @@ pub mod version;
 
 pub use bytes::Bytes;
 pub use config_rows::{SaveJob, SaveResource};
-pub use duration::{BadDuration, deadline_after, go_duration, parse_duration, read_duration};
+pub use duration::{
+    BadDuration, deadline_after, go_duration, parse_duration, read_duration, scale_duration,
+};
 pub use error_chain::chain;
 pub use ids::*;
 pub use plan::{Plan, PlanNode};

@@ -50,8 +50,18 @@ pub fn has_landlock() -> bool {
     ruleset.and_then(Ruleset::create).is_ok()
 }
 
-/// Closes all files but those within reach and below the working folder. Gives whether the kernel
-/// can do so.
+/// Returns true if the kernel can keep a process from signalling those outside of its own rules.
+/// One that can close files alone does not.
+pub(crate) fn scopes_signals() -> bool {
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V1))
+        .and_then(|ruleset| ruleset.scope(Scope::Signal));
+    ruleset.and_then(Ruleset::create).is_ok()
+}
+
+/// Closes all files but those within reach and below the working folder. Returns true if the
+/// kernel closes files; whether it scopes signals too is another fact ([`scopes_signals`]).
 pub(crate) fn close(reach: SandboxReach) -> Result<bool, RulesetError> {
     let all = AccessFs::from_all(NEWEST);
     let ruleset = Ruleset::default()

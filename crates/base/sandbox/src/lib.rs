@@ -50,10 +50,10 @@ pub struct Confinement<'a> {
     pub folder: &'a Path,
     pub reach: SandboxReach,
     /// The user that a process of root becomes. Without one it may only become `nobody`, where
-    /// Landlock keeps processes of one user apart.
+    /// Landlock keeps processes of one user from each other's signals.
     pub user: Option<u32>,
     /// Programs that it runs insist on an account of their user, as `ssh` does. Where Landlock
-    /// keeps processes of one user apart this is the account `nobody`; elsewhere the user gets an
+    /// scopes signals (Linux 6.12) this is the account `nobody`; elsewhere the user gets an
     /// account that only this process sees.
     pub needs_account: bool,
     /// Bytes of memory, for it and for each program that it starts.
@@ -72,12 +72,20 @@ pub fn enter(confinement: &Confinement<'_>) -> io::Result<Vec<String>> {
         rustix::process::chroot(".")?;
     }
     rustix::thread::set_no_new_privs(true)?;
-    let closed = files::close(confinement.reach).map_err(io::Error::other)?;
-    if !closed {
+    let is_scoped = files::scopes_signals();
+    let user = if root {
+        Some(user::prepare(confinement, is_scoped)?)
+    } else {
+        None
+    };
+    if !files::close(confinement.reach).map_err(io::Error::other)? {
         without.push("Landlock".to_owned());
+    } else if !is_scoped && !root {
+        without.push("Landlock's rules for signals".to_owned());
     }
-    if root {
-        without.extend(user::leave_root(confinement, closed)?);
+    if let Some((user, lacks)) = user {
+        without.extend(lacks);
+        without.extend(user::leave_root(user, confinement.reach)?);
     }
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     match confinement.reach {

@@ -112,6 +112,35 @@ fn hostile_process_with_its_folder_alone_gets_at_no_server_and_no_other_file() {
     );
 }
 
+/// Linux 5.13 to 6.11 close files by Landlock and scope no signals.
+#[test]
+fn without_scopes_each_process_has_a_user_and_an_account() {
+    run_inside(
+        "without_scopes_each_process_has_a_user_and_an_account",
+        |folder| {
+            if !rustix::process::geteuid().is_root() {
+                return;
+            }
+            std::env::set_current_dir(folder).unwrap();
+            let confinement = Confinement {
+                needs_account: true,
+                ..confinement(folder, Reach::System)
+            };
+            let (user, lacks) = user::prepare(&confinement, false).unwrap();
+            assert_eq!((user, lacks), (USER, None));
+            assert!(files::close(Reach::System).unwrap());
+            assert_eq!(user::leave_root(user, Reach::System).unwrap(), None);
+            let said = Command::new("id").arg("-un").output().unwrap();
+            assert_eq!(
+                String::from_utf8(said.stdout).unwrap().trim(),
+                "airside-60777"
+            );
+            fs::write("own", "x").unwrap();
+            assert!(fs::read("../secret").is_err());
+        },
+    );
+}
+
 #[test]
 fn without_landlock_each_process_has_a_user_and_an_account() {
     run_inside(
@@ -125,8 +154,9 @@ fn without_landlock_each_process_has_a_user_and_an_account() {
                 needs_account: true,
                 ..confinement(folder, SandboxReach::System)
             };
-            let lacks = user::leave_root(&confinement, false).unwrap();
-            assert_eq!(lacks, None);
+            let (user, lacks) = user::prepare(&confinement, false).unwrap();
+            assert_eq!((user, lacks), (USER, None));
+            assert_eq!(user::leave_root(user, Reach::System).unwrap(), None);
             let said = Command::new("id").arg("-un").output().unwrap();
             assert_eq!(
                 String::from_utf8(said.stdout).unwrap().trim(),

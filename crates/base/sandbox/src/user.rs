@@ -10,34 +10,44 @@ use airside_confine::Capabilities;
 
 use crate::{Confinement, NOBODY, SandboxReach, account};
 
-/// Becomes another user than root, and gives that user the working folder. Gives the name of what
-/// the machine lacks. `apart` says that Landlock keeps processes of one user from each other.
-pub(crate) fn leave_root(confinement: &Confinement<'_>, apart: bool) -> io::Result<Option<String>> {
-    let mut lacks = None;
-    let user = match (confinement.user, confinement.needs_account) {
-        (_, true) if apart => NOBODY,
-        (Some(user), false) => user,
-        (Some(user), true) => {
-            if account::make(user).is_err() {
-                lacks = Some("an account of its own, which ssh insists on".to_owned());
-            }
-            user
-        }
-        (None, _) => {
-            let words = "no user is left for it, and without Landlock it may not share one";
-            return Err(io::Error::other(words));
-        }
+/// Returns the user that a process of root becomes, after it got its account, and the name of what
+/// the machine lacks. Landlock forbids the mount for an account, so this comes before.
+/// `is_scoped` says that Landlock keeps processes of one user from each other's signals and traces.
+pub(crate) fn prepare(
+    confinement: &Confinement<'_>,
+    is_scoped: bool,
+) -> io::Result<(u32, Option<String>)> {
+    let Some(user) = choose(confinement, is_scoped) else {
+        let words = "no user is left for it, and it may share one only where Landlock scopes signals (Linux 6.12)";
+        return Err(io::Error::other(words));
     };
+    let needs_account = confinement.needs_account && user != NOBODY;
+    let lacks = (needs_account && account::make(user).is_err())
+        .then(|| "an account of its own, which ssh insists on".to_owned());
+    Ok((user, lacks))
+}
+
+/// The account that every system has is for processes that cannot signal each other; others get a
+/// user of their own.
+fn choose(confinement: &Confinement<'_>, is_scoped: bool) -> Option<u32> {
+    if confinement.needs_account && is_scoped {
+        return Some(NOBODY);
+    }
+    confinement.user
+}
+
+/// Becomes another user than root, and gives that user the working folder. Gives the name of what
+/// the machine lacks.
+pub(crate) fn leave_root(user: u32, reach: Reach) -> io::Result<Option<String>> {
     Capabilities::NONE.bound()?;
-    match take_over(user, confinement.reach) {
+    match take_over(user, reach) {
         // A user namespace may know few numbers; this one it should.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) && user != NOBODY => {
-            take_over(NOBODY, confinement.reach)?;
-            lacks = Some("a user of its own".to_owned());
+            take_over(NOBODY, reach)?;
+            Ok(Some("a user of its own".to_owned()))
         }
-        other => other?,
+        other => other.map(|()| None),
     }
-    Ok(lacks)
 }
 
 fn take_over(user: u32, reach: SandboxReach) -> io::Result<()> {
@@ -82,4 +92,35 @@ fn write_as_root() -> io::Result<()> {
         return Err(io::Error::other("files cannot be written as root"));
     }
     Capabilities::FILE_OWNERS.hold_only()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn hostile_processes_share_a_user_only_where_signals_are_scoped() {
+        for (user, needs_account, is_scoped, expected) in [
+            (Some(60_777), true, true, Some(NOBODY)),
+            (None, true, true, Some(NOBODY)),
+            (Some(60_777), true, false, Some(60_777)),
+            (None, true, false, None),
+            (Some(60_777), false, true, Some(60_777)),
+            (Some(60_777), false, false, Some(60_777)),
+            (None, false, true, None),
+        ] {
+            let confinement = Confinement {
+                folder: Path::new("/"),
+                reach: Reach::System,
+                user,
+                needs_account,
+                memory: 0,
+                file: 0,
+            };
+            let chosen = choose(&confinement, is_scoped);
+            assert_eq!(chosen, expected, "{user:?} {needs_account} {is_scoped}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::{
     convert::Infallible, error::Error, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
 };
 
-use airside_limits::{ConnectionPlace, Limits, Peer, Places};
+use airside_limits::{ConnectionPlace, Files, Limits, Peer, Places};
 use airside_model::chain;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -40,17 +40,13 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
-    /// Returns bounds for a server inside a cluster: few peers, which may each have many
-    /// connections.
+    /// Returns bounds for a server inside a cluster, by the limit of open files of this process:
+    /// few peers, which may each have many connections.
     pub fn new(name: &'static str) -> Self {
         Self {
             name,
             tls: None,
-            limits: Limits {
-                overall: 4096,
-                per_peer: 1024,
-                grace: Duration::from_secs(1),
-            },
+            limits: Files::now().served(),
             handshake_timeout: Duration::from_secs(10),
             head_timeout: Duration::from_secs(30),
             drain: Duration::from_secs(25),

@@ -50,7 +50,7 @@ fn example(name: &str) -> &'static str {
         "local-ids" => "100000:655360",
         "registry-mirror" => "docker.io=mirror.example.com:5000",
         "local-network" => "machine",
-        "local-network-pool" => "10.99.0.0/16",
+        "local-network-pool" | "trusted-proxy" => "10.99.0.0/16",
         "local-processes" | "max-kept-containers" => "99",
         "keep-failed"
         | "keep-one-off"

@@ -76,8 +76,9 @@ fn authority_params(name: &str) -> Result<CertificateParams, IssueError> {
 }
 
 fn valid(params: &mut CertificateParams, now: Timestamp, until: Timestamp) {
+    // Timestamps end with the year 9999, which certificates can hold.
     let since = |at: Timestamp| Duration::from_secs(u64::try_from(at.as_second()).unwrap_or(0));
-    let start = rcgen::date_time_ymd(1970, 1, 1);
-    params.not_before = start + since(now - BACKDATED);
-    params.not_after = start + since(until);
+    let epoch = rcgen::date_time_ymd(1970, 1, 1);
+    params.not_before = epoch + since(now - BACKDATED);
+    params.not_after = epoch + since(until);
 }

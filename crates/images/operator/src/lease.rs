@@ -151,7 +151,7 @@ impl Leadership {
                 }
             }
             // Before others may take it.
-            if renewed.elapsed() + self.terms.renewed_every > self.terms.lasts {
+            if renewed.elapsed().saturating_add(self.terms.renewed_every) > self.terms.lasts {
                 return Err(self.lost());
             }
         }

@@ -19,6 +19,7 @@ mod paths;
 mod pool;
 mod privilege;
 mod program;
+mod reach;
 mod registry;
 mod registry_image;
 mod request;
@@ -37,6 +38,7 @@ pub use git::{AskCheckout, checkout_files};
 pub use inspect::{SettingsMistake, SettingsPart, inspect_settings};
 pub use privilege::Privilege;
 pub use program::main;
+pub use reach::{METADATA_ACCESS, limit_reach};
 pub use registry::{AskedImage, AskedRegistry, Asking, RequestPause, Standing, TagList};
 pub use registry_image::{
     Mirror, Mirrors, NoMirror, Registries, ServedImage, download_image, has_image, has_login,

@@ -8,6 +8,7 @@ use std::{fs, path::Path};
 
 use common::{
     Ran, Type,
+    git_server::GitServer,
     repository::{Repository, git},
 };
 use serde_json::{Value, json};
@@ -234,6 +235,38 @@ fn hostile_repositories_run_nothing_in_a_put() {
             fs::read_to_string(&trace).unwrap()
         );
         assert_eq!(build.remote(&["tag"]), "v1");
+    }
+}
+
+/// The task's commit says that its large files are on a server of the task's choice.
+#[test]
+fn hostile_large_files_go_to_the_sources_own_server() {
+    for params in [json!({}), json!({"only_tag": true, "tag": "tag"})] {
+        let build = Build::new();
+        let content = "large content";
+        let id = common::image::digest(content.as_bytes())[7..].to_owned();
+        let store = build.repo().join(".git/lfs/objects");
+        let store = store.join(&id[..2]).join(&id[2..4]);
+        fs::create_dir_all(&store).unwrap();
+        fs::write(store.join(&id), content).unwrap();
+        let pointer = format!(
+            "version https://git-lfs.github.com/spec/v1\noid sha256:{id}\nsize {}\n",
+            content.len()
+        );
+        fs::write(build.repo().join("large.bin"), pointer).unwrap();
+        let elsewhere = tempdir().unwrap();
+        let evil = GitServer::start(elsewhere.path());
+        let url = evil.uri("evil.git/info/lfs");
+        let config = format!("[lfs]\n\turl = {url}\n\tpushurl = {url}\n");
+        fs::write(build.repo().join(".lfsconfig"), config).unwrap();
+        let attributes = build.repo().join(".gitattributes");
+        fs::write(attributes, "*.bin filter=lfs diff=lfs merge=lfs -text\n").unwrap();
+        commit(&build.repo(), "b", "with a large file");
+        build.file("tag", "v1");
+        build.put(params.clone()).ok();
+        assert_eq!(evil.asked(), Vec::<String>::new(), "{params}");
+        let sent = build.remote.root.path().join("lfs").join(&id);
+        assert_eq!(fs::read_to_string(sent).unwrap(), content, "{params}");
     }
 }
 

@@ -3,7 +3,7 @@
 //! Another crate publishes them: a runtime gets their names and the login with which a team
 //! pulls.
 
-use airside_model::VolumeId;
+use airside_model::{StepLabels, VolumeId};
 use airside_runtime::{Error, Image, PlacementSpec};
 use async_trait::async_trait;
 
@@ -12,13 +12,13 @@ use crate::{pull_secrets::Credential, refusal::unavailable, runtime::KubeRuntime
 /// Makes artifacts images that nodes can pull.
 #[async_trait]
 pub trait ImagePublisher: Send + Sync + 'static {
-    /// Makes the volume an image of the team's, unless it is one already. Returns `name@digest`,
-    /// without the registry.
-    async fn publish(&self, team: &str, volume: &VolumeId) -> Result<String, PublishError>;
+    /// Makes the volume an image of the step's team, unless it is one already. Returns
+    /// `name@digest`, without the registry.
+    async fn publish(&self, step: &StepLabels, volume: &VolumeId) -> Result<String, PublishError>;
 
     /// Returns the login with which a team's images are pulled. It is equal for hours, so that pods
     /// can share its Secret.
-    fn login(&self, team: &str) -> Login;
+    fn login(&self, step: &StepLabels) -> Login;
 }
 
 /// A login for images of one team. It has no `Debug`, so that it is never printed.
@@ -52,7 +52,7 @@ impl KubeRuntime {
                 self.target.name
             )));
         };
-        match publisher.publish(&spec.labels.team, volume).await {
+        match publisher.publish(&spec.labels, volume).await {
             Ok(name) => Ok(Some(format!("{registry}/{name}"))),
             Err(PublishError::Refused(message)) => Err(Error::refused(message)),
             Err(PublishError::Unavailable(message)) => {
@@ -78,8 +78,8 @@ impl KubeRuntime {
         let is_own = named.is_some_and(|reference| self.target.is_own(reference));
         match (given, self.publisher.get(), &self.target.registry) {
             (None, Some(publisher), Some(registry)) if is_own => {
-                let team = &spec.labels.team;
-                Some(Credential::own(team, registry, publisher.login(team)))
+                let login = publisher.login(&spec.labels);
+                Some(Credential::own(&spec.labels.team, registry, login))
             }
             (given, ..) => given,
         }

@@ -55,7 +55,7 @@ impl Bucket {
     /// Takes the next turn; it may lie in the future.
     fn take(&mut self, now: Instant) -> Instant {
         let earliest = now.checked_sub(self.credit).unwrap_or(now);
-        self.last = (self.last + self.spacing).max(earliest);
+        self.last = airside_model::deadline_after(self.last, self.spacing).max(earliest);
         self.last.max(now)
     }
 }

@@ -207,7 +207,7 @@ impl LocalRuntime {
             } => ImageSource::Registry {
                 reference: reference.clone(),
                 source: source.0.clone(),
-                team: spec.labels.team.clone(),
+                team: spec.labels.team_key(),
             },
             Image::OciLayout { path } => ImageSource::OciLayout(path.into()),
         };

@@ -30,6 +30,7 @@ use std::{
     time::Duration,
 };
 
+use airside_limits::Files;
 use airside_model::{InstallationId, chain};
 use airside_protocol::{AGENT_PROTOCOL, AgentArrival, AgentToken, BadAgentToken, Join, PROTOCOL};
 use airside_runtime::AnyRuntime;
@@ -37,7 +38,7 @@ use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use self::link::Link;
+use self::{link::Link, relay::Relay};
 
 pub use message::{AgentMessage, RuntimeAnswer, RuntimeRequest, ServerMessage};
 
@@ -155,9 +156,10 @@ pub async fn run(
         path: options.hub_socket.clone(),
         source,
     })?;
-    let (listener, hub) = (Arc::new(listener), options.hub.clone());
+    let listener = Arc::new(listener);
+    let relay = Relay::new(options.hub.clone(), Files::now().relayed());
     let relay = airside_tasks::supervise("relay", &shutdown, move || {
-        relay::serve(listener.clone(), hub.clone())
+        relay.clone().serve(listener.clone())
     });
     let (collected, keep) = (runtime.clone(), options.keep_images);
     let images = airside_tasks::supervise("image collector", &shutdown, move || {

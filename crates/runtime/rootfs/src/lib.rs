@@ -64,7 +64,7 @@ pub enum ImageSource {
     OciLayout(PathBuf),
     /// `name:tag` or `name@digest`, and the other settings of a `registry-image`'s source.
     /// Registries on this machine's loopback may speak plain HTTP. An image that is here already is
-    /// given only to a team that its registry gives it to.
+    /// given only to a team that its registry gives it to. `team` is a key that no later team has.
     Registry {
         reference: String,
         source: Object,

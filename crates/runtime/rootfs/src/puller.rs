@@ -27,9 +27,9 @@ const MEMORY: u64 = 1 << 30;
 /// Bytes of the largest file.
 const FILE: u64 = 64 << 30;
 
-/// `puller <user> <folder>`: a process that the image store starts.
+/// `puller [--metadata-access] <user> <folder>`: a process that the image store starts.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let args: Vec<OsString> = args.into_iter().collect();
+    let args = airside_resource_types::limit_reach(args);
     let user = args.first().and_then(|user| user.to_str()?.parse().ok());
     let (Some(user), [_, folder]) = (user, args.as_slice()) else {
         return complain("usage: puller <user> <folder>; the image store starts it by itself");

@@ -26,7 +26,7 @@ impl Backoff {
     /// Returns the next wait: between half of the full wait and all of it, so that a thousand shims
     /// do not connect at once.
     fn advance(&mut self) -> Duration {
-        let wait = self.next.mul_f64(0.5 + rand::random::<f64>() / 2.0);
+        let wait = airside_model::scale_duration(self.next, 0.5 + rand::random::<f64>() / 2.0);
         self.next = (self.next * 2).min(MAX_PAUSE);
         wait
     }

@@ -5,6 +5,8 @@ use airside_auth::{ConnectorName, Denied, Principal};
 use airside_model::chain;
 use tracing::{error, info};
 
+use crate::serve::CameFrom;
+
 /// The most characters of a user's name that are logged: a stranger may type any text.
 const MAX_USER_CHARS: usize = 100;
 
@@ -13,6 +15,7 @@ pub(crate) struct Login<'a> {
     pub(crate) connector: ConnectorName,
     pub(crate) user: &'a str,
     pub(crate) path: &'static str,
+    pub(crate) from: CameFrom,
 }
 
 impl Login<'_> {
@@ -38,12 +41,16 @@ impl Login<'_> {
 
     fn write(&self, outcome: &str, reason: &str) {
         let user: String = self.user.chars().take(MAX_USER_CHARS).collect();
-        let (connector, path) = (self.connector.as_str(), self.path);
-        info!(target: "audit", user, action = "LogIn", connector, path, outcome, reason, "login");
+        let (connector, path, address) = (self.connector.as_str(), self.path, self.from);
+        info!(
+            target: "audit",
+            user, action = "LogIn", connector, path, %address, outcome, reason,
+            "login"
+        );
     }
 }
 
-pub(crate) fn logged_out(principal: &Principal, path: &'static str) {
+pub(crate) fn logged_out(principal: &Principal, path: &'static str, address: CameFrom) {
     let (user, connector) = (principal.display_user_id(), principal.connector().as_str());
-    info!(target: "audit", user, action = "LogOut", connector, path, "logout");
+    info!(target: "audit", user, action = "LogOut", connector, path, %address, "logout");
 }

@@ -137,6 +137,7 @@ async fn submit(
         connector: state.auth.connector_of(&name),
         user: &name,
         path: FORM,
+        from,
     };
     let tried = state.auth.login(&name, &password, from.peer()).await;
     login.ended(tried.as_ref().err());

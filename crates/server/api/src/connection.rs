@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use airside_limits::{Activity, ConnectionPlace, InFlight, TransferPace};
+use airside_limits::{Activity, ConnectionPlace, InFlight, Peer, TransferPace, Turn};
 use axum::body::{Body, Bytes};
 use http_body::{Frame, SizeHint};
 use tokio::{
@@ -158,13 +158,15 @@ impl http_body::Body for Paced {
 pub(crate) struct Answered {
     body: Body,
     _in_flight: InFlight,
+    _turn: Option<Turn<Peer>>,
 }
 
 impl Answered {
-    pub(crate) fn new(body: Body, in_flight: InFlight) -> Self {
+    pub(crate) fn new(body: Body, in_flight: InFlight, turn: Option<Turn<Peer>>) -> Self {
         Self {
             body,
             _in_flight: in_flight,
+            _turn: turn,
         }
     }
 }

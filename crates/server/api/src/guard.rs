@@ -16,6 +16,7 @@ use crate::{
     ApiState, cookies,
     error::{ApiError, Result},
     scope::{PathNames, RequestPath, RequestScope, ScopeObjects},
+    serve::CameFrom,
 };
 
 /// Finds out who asks and about what, and lets the request pass only if they may. Counts every
@@ -28,6 +29,7 @@ pub(crate) async fn guard(
 ) -> Response {
     let began = Instant::now();
     let path = request.uri().path().to_owned();
+    let address = CameFrom::of(&request);
     let mut user = String::new();
     let passing = pass(&state, action, &params, request, next, &mut user);
     let passed = airside_tasks::caught("API request", passing).await;
@@ -38,7 +40,7 @@ pub(crate) async fn guard(
         .metrics
         .responded(method, action.name(), status, began.elapsed());
     if action.method() != Verb::Get {
-        info!(target: "audit", user, action = action.name(), path, status, "api call");
+        info!(target: "audit", user, action = action.name(), path, status, %address, "api call");
     }
     response
 }

@@ -76,6 +76,7 @@ async fn token(
         connector: state.auth.connector_of(&grant.username),
         user: &grant.username,
         path: TOKEN,
+        from,
     };
     let tried = state
         .auth
@@ -136,36 +137,41 @@ struct Meant {
 
 /// Logs out those who mean it: fly, which shows nothing but its token, and this server's own pages.
 /// A browser that was led here from elsewhere is asked first.
-async fn logout(State(state): State<ApiState>, headers: HeaderMap) -> Result<Response> {
+async fn logout(
+    State(state): State<ApiState>,
+    from: CameFrom,
+    headers: HeaderMap,
+) -> Result<Response> {
     if bearer(&headers).is_none() && cookies::is_browser(&headers) && !cookies::is_own(&headers) {
         let token = cookies::token(&headers).ok_or(ApiError::Unauthenticated)?;
         let known = state.auth.authenticate(token).await?;
         known.ok_or(ApiError::Unauthenticated)?;
         return Ok(pages::logout(cookies::csrf(&headers).unwrap_or_default()));
     }
-    leave(&state, &headers).await
+    leave(&state, from, &headers).await
 }
 
 /// Logs out a browser that was asked.
 async fn logout_meant(
     State(state): State<ApiState>,
+    from: CameFrom,
     headers: HeaderMap,
     Form(meant): Form<Meant>,
 ) -> Result<Response> {
     if !cookies::is_csrf(&headers, &meant.csrf_token) {
         return Err(ApiError::Unauthenticated);
     }
-    leave(&state, &headers).await
+    leave(&state, from, &headers).await
 }
 
 /// Forgets the token that the cookie (or a bearer header) shows, and the cookies themselves.
-async fn leave(state: &ApiState, headers: &HeaderMap) -> Result<Response> {
+async fn leave(state: &ApiState, from: CameFrom, headers: &HeaderMap) -> Result<Response> {
     let token = bearer(headers).or_else(|| cookies::token(headers));
     let token = token.ok_or(ApiError::Unauthenticated)?;
     let principal = state.auth.authenticate(token).await?;
     let principal = principal.ok_or(ApiError::Unauthenticated)?;
     state.auth.logout(token).await?;
-    audit::logged_out(&principal, LOGOUT);
+    audit::logged_out(&principal, LOGOUT, from);
     let cleared = cookies::cleared().map(|value| (SET_COOKIE, value));
     Ok(axum::response::AppendHeaders(cleared).into_response())
 }

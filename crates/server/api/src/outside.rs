@@ -24,6 +24,7 @@ use crate::{
     error::Result,
     journey::{Code, Journey, Kind, lost, open, redirect, seal},
     pages,
+    serve::CameFrom,
 };
 
 const CALLBACK: &str = "/sky/issuer/callback";
@@ -59,6 +60,7 @@ fn callback_url(state: &ApiState) -> String {
 async fn leave(
     State(state): State<ApiState>,
     Path(connector): Path<String>,
+    from: CameFrom,
     headers: HeaderMap,
     Query(wanted): Query<LoginQuery>,
 ) -> Response {
@@ -80,12 +82,13 @@ async fn leave(
     let callback = callback_url(&state);
     match connector.begin(&away.attempt, &sealed, &callback).await {
         Ok(url) => redirect(StatusCode::FOUND, url.as_str()),
-        Err(error) => failed(connector.as_ref(), &error, &away.journey.to),
+        Err(error) => failed(connector.as_ref(), from, &error, &away.journey.to),
     }
 }
 
 async fn come_back(
     State(state): State<ApiState>,
+    from: CameFrom,
     headers: HeaderMap,
     Query(wanted): Query<LoginQuery>,
 ) -> Result<Response> {
@@ -109,24 +112,31 @@ async fn come_back(
     };
     let identity = match identity {
         Ok(identity) => identity,
-        Err(error) => return Ok(failed(connector.as_ref(), &error, &away.journey.to)),
+        Err(error) => return Ok(failed(connector.as_ref(), from, &error, &away.journey.to)),
     };
     let user = identity.display_name().to_owned();
     let login = audit::Login {
         connector: away.connector,
         user: &user,
         path: CALLBACK,
+        from,
     };
     let issued = state.auth.admit(identity).await?;
     login.succeeded();
     Ok(Code::redirect(&state, issued, &away.journey.sealed(&state)))
 }
 
-fn failed(connector: &dyn Redirecting, error: &ConnectorError, to: &str) -> Response {
+fn failed(
+    connector: &dyn Redirecting,
+    from: CameFrom,
+    error: &ConnectorError,
+    to: &str,
+) -> Response {
     let login = audit::Login {
         connector: error.connector,
         user: "",
         path: CALLBACK,
+        from,
     };
     login.failed(&chain(&error));
     let status = match error.fault {

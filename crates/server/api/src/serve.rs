@@ -1,8 +1,8 @@
 //! Listening, with TLS or without.
 
-use std::{convert::Infallible, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, fmt, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
-use airside_limits::{Activity, ConnectionPlace, Peer, Places};
+use airside_limits::{Activity, Busy, ConnectionPlace, Peer, Places, Turn};
 use airside_model::chain;
 use axum::{
     Extension, Router,
@@ -29,6 +29,7 @@ use crate::{
     Tls,
     connection::{Answered, Attended, Paced},
     error::ApiError,
+    proxies::{Caller, TrustedProxies},
 };
 
 /// A client has this long for its TLS handshake and the head of its first request together.
@@ -47,14 +48,26 @@ const STREAMS: u32 = 200;
 /// The pause after the system could not give a connection out.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The address that a request came from: the client's, or that of a proxy in front of the server.
-/// There is none where no listener is.
+/// The caller of a request, by the word of a trusted proxy or by its connection. There is none
+/// where no listener is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CameFrom(Option<SocketAddr>);
+pub(crate) struct CameFrom(Option<Caller>);
 
 impl CameFrom {
+    pub(crate) fn of(request: &Request) -> Self {
+        let known = request.extensions().get().copied();
+        known.unwrap_or(Self(None))
+    }
+
     pub(crate) fn peer(self) -> Peer {
-        self.0.map_or(Peer::Here, Peer::from)
+        self.0.map_or(Peer::Here, Caller::peer)
+    }
+}
+
+impl fmt::Display for CameFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .map_or(Ok(()), |caller| fmt::Display::fmt(&caller.address, f))
     }
 }
 
@@ -66,21 +79,40 @@ impl<S: Sync> FromRequestParts<S> for CameFrom {
     }
 }
 
+/// The bounds on connections to a listener.
+#[derive(Clone)]
+pub struct Entrance {
+    pub places: Places,
+    pub proxies: TrustedProxies,
+}
+
+impl From<Places> for Entrance {
+    /// Trusts no proxy.
+    fn from(places: Places) -> Self {
+        Self {
+            proxies: TrustedProxies::new(Vec::new(), places.limits()),
+            places,
+        }
+    }
+}
+
 /// Serves until `shutdown`, then lets requests under way end. Streams of events would never end by
 /// themselves: they are cut, and their clients come back for the rest. With `tls` by whatever
-/// certificate that has when a client comes. Connections beyond `places` are closed.
+/// certificate that has when a client comes. Connections beyond the entrance's places are closed.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
     router: Router,
-    places: Places,
+    entrance: impl Into<Entrance>,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
+    let Entrance { places, proxies } = entrance.into();
     let server = Server {
         acceptor: tls.map(|tls| TlsAcceptor::from(tls.server_config())),
         router: router
             .layer(Extension(shutdown.clone()))
             .layer(axum::middleware::from_fn(answer_faults)),
+        proxies,
         shutdown: shutdown.clone(),
     };
     let attended = TaskTracker::new();
@@ -133,6 +165,7 @@ fn is_of_the_client(error: &io::Error) -> bool {
 struct Server {
     acceptor: Option<TlsAcceptor>,
     router: Router,
+    proxies: TrustedProxies,
     shutdown: CancellationToken,
 }
 
@@ -163,12 +196,13 @@ impl Server {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let router = self.router;
+        let (router, proxies) = (self.router, self.proxies);
         let service = tower::service_fn(move |request: http::Request<_>| {
+            let caller = proxies.caller(from.ip(), request.headers());
             answer(
                 router.clone(),
                 request.map(Body::new),
-                from,
+                (caller, proxies.enter(caller)),
                 activity.clone(),
             )
         });
@@ -208,16 +242,30 @@ fn builder() -> auto::Builder<TokioExecutor> {
     builder
 }
 
+fn too_many_requests(busy: Busy) -> ApiError {
+    let (Busy::Owner(limit) | Busy::Overall(limit)) = busy;
+    let why = format!("your address has {limit} requests under way, which is the most");
+    let retry_after = Duration::from_secs(1);
+    ApiError::TooMany { why, retry_after }
+}
+
 async fn answer(
     router: Router,
     mut request: Request,
-    from: SocketAddr,
+    (caller, turn): (Caller, Result<Option<Turn<Peer>>, Busy>),
     activity: Activity,
 ) -> Result<Response<Answered>, Infallible> {
     use tower::Service as _;
     let in_flight = activity.begin(KEEP_ALIVE);
+    let turn = match turn {
+        Ok(turn) => turn,
+        Err(busy) => {
+            let refused = too_many_requests(busy).into_response();
+            return Ok(refused.map(|body| Answered::new(body, in_flight, None)));
+        }
+    };
     let connects = request.method() == Method::CONNECT;
-    request.extensions_mut().insert(CameFrom(Some(from)));
+    request.extensions_mut().insert(CameFrom(Some(caller)));
     let request = request.map(|body| Body::new(Paced::new(body, activity.clone())));
     let mut router = router;
     let response: Response = router.call(request).await?;
@@ -225,5 +273,5 @@ async fn answer(
     if connects || response.status() == StatusCode::SWITCHING_PROTOCOLS {
         activity.keep();
     }
-    Ok(response.map(|body| Answered::new(body, in_flight)))
+    Ok(response.map(|body| Answered::new(body, in_flight, turn)))
 }

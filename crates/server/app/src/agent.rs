@@ -156,6 +156,7 @@ impl OpenAgent {
         state.belongs_to(&token.pin)?;
         let installation = state.installation()?;
         let root = state.join("runtime");
+        let isolation = options.isolation.choices();
         let local = LocalOptions {
             root: root.clone(),
             worker: WorkerName::new(&token.name),
@@ -167,11 +168,11 @@ impl OpenAgent {
                 &state.join("images"),
                 airside_rootfs::Options {
                     mirrors: options.registry_mirrors.iter().cloned().collect(),
-                    ..airside_rootfs::Options::new(pullers()?)
+                    ..airside_rootfs::Options::new(pullers(isolation.metadata_access)?)
                 },
             )?,
             hub_socket: hub_socket(state),
-            isolation: options.isolation.choices(),
+            isolation,
             carriage: Carriage::Streamed,
             temporary: None,
         };

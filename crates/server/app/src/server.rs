@@ -125,7 +125,8 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
         listeners::serve_registry(listener, tls, registry, places, shutdown.clone());
     }
     greeting.print(mode);
-    listeners::serve(listeners.api, tls, reload, state, places, shutdown).await?;
+    let entrance = options.listening.entrance(places);
+    listeners::serve(listeners.api, tls, reload, state, entrance, shutdown).await?;
     server.engine.shut_down().await;
     for background in loops {
         background.await?;

@@ -12,7 +12,9 @@ use airside_model::{InstallationId, WorkerName};
 use airside_orchestrator::WorkerEntry;
 use airside_resource_types::Mirrors;
 use airside_rootfs::Images;
-use airside_runtime_local::{Carriage, IsolationOptions, LocalOptions, LocalRuntime};
+use airside_runtime_local::{
+    Carriage, IsolationOptions, LocalOptions, LocalRuntime, MetadataAccess,
+};
 use airside_store::{Store, WorkerKind};
 use airside_volumes::Volumes;
 use anyhow::{Context, Result};
@@ -32,9 +34,10 @@ pub(crate) fn program() -> Result<PathBuf> {
     std::env::current_exe().context("cannot find the airside program itself")
 }
 
-/// Returns the processes that run native checks on this machine.
-pub(crate) fn checkers() -> Result<WorkerCheckers> {
-    let program = vec![program()?.into_os_string(), OsString::from("checker")];
+/// Returns the processes that run native checks on this machine. They reach what steps reach of the
+/// link.
+pub(crate) fn checkers(metadata: MetadataAccess) -> Result<WorkerCheckers> {
+    let program = part("checker", metadata)?;
     Ok(WorkerCheckers {
         worker: WorkerName::new(LOCAL),
         checkers: Checkers::new(airside_check_process::Options::new(program)),
@@ -42,8 +45,16 @@ pub(crate) fn checkers() -> Result<WorkerCheckers> {
 }
 
 /// The program that pulls and unpacks images, confined.
-pub(crate) fn pullers() -> Result<Vec<OsString>> {
-    Ok(vec![program()?.into_os_string(), OsString::from("puller")])
+pub(crate) fn pullers(metadata: MetadataAccess) -> Result<Vec<OsString>> {
+    part("puller", metadata)
+}
+
+fn part(name: &str, metadata: MetadataAccess) -> Result<Vec<OsString>> {
+    let mut words = vec![program()?.into_os_string(), OsString::from(name)];
+    if metadata == MetadataAccess::Allowed {
+        words.push(OsString::from(airside_resource_types::METADATA_ACCESS));
+    }
+    Ok(words)
 }
 
 /// This machine as a worker.
@@ -64,7 +75,7 @@ pub(crate) async fn local(
             let images = airside_rootfs::Options {
                 mirrors,
                 fullest: volumes.marks().high,
-                ..airside_rootfs::Options::new(pullers()?)
+                ..airside_rootfs::Options::new(pullers(isolation.metadata_access)?)
             };
             Images::open(&data.join("images"), images)?
         }

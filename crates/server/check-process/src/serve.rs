@@ -25,9 +25,9 @@ use crate::{
 pub(crate) const THREADS: usize = 1024;
 pub(crate) const STACK: usize = 1 << 20;
 
-/// `checker <user> <scratch folder>`: the process that the server starts.
+/// `checker [--metadata-access] <user> <scratch folder>`: the process that the server starts.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let args: Vec<OsString> = args.into_iter().collect();
+    let args = airside_resource_types::limit_reach(args);
     let [user, scratch] = args.as_slice() else {
         return complain("usage: checker <user> <scratch folder>; the server starts it by itself");
     };

@@ -42,7 +42,7 @@ struct Rate {
 impl Limit {
     pub(crate) fn new(max_per_second: Option<f64>) -> Self {
         let rate = max_per_second.filter(|rate| *rate > 0.0).map(|rate| Rate {
-            between: Duration::from_secs_f64(1.0 / rate),
+            between: airside_model::scale_duration(Duration::from_secs(1), 1.0 / rate),
             next: Duration::ZERO,
         });
         Self {

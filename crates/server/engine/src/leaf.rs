@@ -73,6 +73,7 @@ impl<'a> Leaf<'a> {
         let build = self.interpreter.build;
         StepLabels {
             team: build.team_name.clone(),
+            team_id: build.team,
             pipeline: build.pipeline_name.clone(),
             job: build.job_name.clone(),
             build: build.id,

@@ -7,13 +7,16 @@ use std::{
 };
 
 use airside_limits::{Transfers, Turn};
-use airside_model::{Handle, VolumeId};
+use airside_model::{Handle, TeamId, VolumeId};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// Transfers of all steps at once; each has a thread.
 const OVERALL: usize = 256;
+
+/// Transfers of one team at once: the other half is for other teams.
+const PER_TEAM: usize = OVERALL / 2;
 
 /// Transfers of one step at once.
 const PER_STEP: usize = 32;
@@ -24,6 +27,7 @@ const YIELD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The transfers that are under way.
 pub(crate) struct Lanes {
     transfers: Transfers<Handle>,
+    teams: Transfers<TeamId>,
     lanes: Mutex<HashMap<(Handle, VolumeId), Weak<Lane>>>,
 }
 
@@ -37,6 +41,7 @@ impl Default for Lanes {
     fn default() -> Self {
         Self {
             transfers: Transfers::new(OVERALL, PER_STEP),
+            teams: Transfers::new(OVERALL, PER_TEAM),
             lanes: Mutex::default(),
         }
     }
@@ -52,6 +57,7 @@ pub(crate) struct Lead {
 pub(crate) struct HeldLane {
     _gate: OwnedSemaphorePermit,
     _lane: Arc<Lane>,
+    _team: Turn<TeamId>,
 }
 
 impl Lanes {
@@ -60,6 +66,7 @@ impl Lanes {
     /// error is the reason why it cannot begin now.
     pub(crate) async fn enter(
         &self,
+        team: TeamId,
         handle: &Handle,
         volume: &VolumeId,
     ) -> Result<(Lead, CancellationToken), String> {
@@ -75,11 +82,13 @@ impl Lanes {
         let Ok(Ok(gate)) = gate else {
             return Err("an earlier transfer of this volume has not ended yet".to_owned());
         };
-        let turn = self.transfers.enter(handle.clone());
-        let turn = turn.map_err(|busy| format!("the hub is busy: {busy}"))?;
+        let is_busy = |busy| format!("the hub is busy: {busy}");
+        let of_team = self.teams.enter(team).map_err(is_busy)?;
+        let turn = self.transfers.enter(handle.clone()).map_err(is_busy)?;
         let held = HeldLane {
             _gate: gate,
             _lane: lane,
+            _team: of_team,
         };
         Ok((Lead { turn, held }, replaced))
     }
@@ -103,13 +112,15 @@ impl Lanes {
 mod tests {
     use super::*;
 
+    const TEAM: TeamId = TeamId(1);
+
     #[tokio::test]
     async fn hostile_sessions_have_one_transfer_for_each_volume() {
         let lanes = Lanes::default();
         let (handle, volume) = (Handle::new("h"), VolumeId::new("v"));
-        let (first, replaced) = lanes.enter(&handle, &volume).await.unwrap();
+        let (first, replaced) = lanes.enter(TEAM, &handle, &volume).await.unwrap();
         let second = async {
-            let entered = lanes.enter(&handle, &volume).await;
+            let entered = lanes.enter(TEAM, &handle, &volume).await;
             entered.map(|_| ()).unwrap();
         };
         let gives_way = async {
@@ -117,7 +128,12 @@ mod tests {
             drop(first);
         };
         tokio::join!(second, gives_way);
-        assert!(lanes.enter(&handle, &VolumeId::new("other")).await.is_ok());
+        assert!(
+            lanes
+                .enter(TEAM, &handle, &VolumeId::new("other"))
+                .await
+                .is_ok()
+        );
         drop(lanes.lane(&handle, &volume));
         assert_eq!(
             lanes.lanes.lock().len(),
@@ -132,11 +148,39 @@ mod tests {
         let mut held = Vec::new();
         for number in 0..PER_STEP {
             let volume = VolumeId::new(format!("v{number}"));
-            held.push(lanes.enter(&Handle::new("h"), &volume).await.unwrap());
+            held.push(lanes.enter(TEAM, &Handle::new("h"), &volume).await.unwrap());
         }
         let volume = VolumeId::new("one more");
-        let refused = lanes.enter(&Handle::new("h"), &volume).await;
+        let refused = lanes.enter(TEAM, &Handle::new("h"), &volume).await;
         assert!(refused.is_err_and(|why| why.contains("busy")));
-        assert!(lanes.enter(&Handle::new("other"), &volume).await.is_ok());
+        assert!(
+            lanes
+                .enter(TEAM, &Handle::new("other"), &volume)
+                .await
+                .is_ok()
+        );
+    }
+
+    #[tokio::test]
+    async fn hostile_teams_leave_half_of_the_transfers_to_others() {
+        let lanes = Lanes::default();
+        let (volume, mut held) = (VolumeId::new("v"), Vec::new());
+        let step = |number: usize| Handle::new(format!("h{number}"));
+        for number in 0..PER_TEAM {
+            held.push(lanes.enter(TEAM, &step(number), &volume).await.unwrap());
+        }
+        let refused = lanes.enter(TEAM, &step(PER_TEAM), &volume).await;
+        assert!(refused.is_err_and(|why| why.contains("busy")));
+        let other = TeamId(2);
+        for number in PER_TEAM + 1..=OVERALL {
+            held.push(lanes.enter(other, &step(number), &volume).await.unwrap());
+        }
+        held.truncate(PER_TEAM - 1);
+        assert!(
+            lanes
+                .enter(TEAM, &step(0), &VolumeId::new("w"))
+                .await
+                .is_ok()
+        );
     }
 }

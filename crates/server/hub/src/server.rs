@@ -168,7 +168,8 @@ impl Listener {
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
-                Ok((buffered(stream), Peer::Here))
+                let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
+                Ok((buffered(stream), Peer::Here(Counted::of_process(process))))
             }
         }
     }
@@ -183,14 +184,14 @@ fn buffered(stream: impl Wire + 'static) -> AnyWire {
 #[derive(Clone, Copy)]
 enum Peer {
     At(SocketAddr),
-    Here,
+    Here(Counted),
 }
 
 impl From<Peer> for Counted {
     fn from(peer: Peer) -> Self {
         match peer {
             Peer::At(address) => address.into(),
-            Peer::Here => Self::Here,
+            Peer::Here(step) => step,
         }
     }
 }
@@ -199,7 +200,7 @@ impl Display for Peer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::At(address) => address.fmt(f),
-            Self::Here => f.write_str("this machine"),
+            Self::Here(_) => f.write_str("this machine"),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use airside_archive::{Hasher, HashingReader, Limits};
 use airside_limits::TransferPace;
-use airside_model::{Handle, Quota, VolumeId, chain};
+use airside_model::{Handle, Quota, TeamId, VolumeId, chain};
 use airside_protocol::{
     End, HubSays, Order, ShimSays, ToHub, ToShim, Transfer, codec::MAX_PAYLOAD,
 };
@@ -43,13 +43,13 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// A session may touch only what its own order names.
+    /// A session may touch only what its own order names. Returns the step's team.
     async fn permitted(
         &self,
         parts: &Parts,
         sessions: &Sessions,
         named: impl Fn(&Order, &VolumeId) -> bool,
-    ) -> Result<(), (String, bool)> {
+    ) -> Result<TeamId, (String, bool)> {
         let valid = parts
             .store
             .session_is_valid(&self.handle, &hash(&self.session))
@@ -62,13 +62,14 @@ impl Request {
         let Some(slot) = sessions.get(&self.handle) else {
             return Err(("no server drives this step at the moment".into(), true));
         };
-        if named(&slot.work.order, &self.volume) {
-            Ok(())
-        } else {
-            Err((
-                format!("volume {} does not belong to this step", self.volume),
-                false,
-            ))
+        if !named(&slot.work.order, &self.volume) {
+            let why = format!("volume {} does not belong to this step", self.volume);
+            return Err((why, false));
+        }
+        match team(parts, &self.handle).await {
+            Ok(Some(team)) => Ok(team),
+            Ok(None) => Err(("the step's build is gone".into(), false)),
+            Err(_) => Err(("the hub cannot judge sessions at the moment".into(), true)),
         }
     }
 }
@@ -85,22 +86,21 @@ pub(crate) async fn fetch(
     mut receiver: Receiver,
     mut sender: Sender,
 ) {
-    if let Err((reason, retry)) = request
-        .permitted(parts, sessions, |order, volume| {
-            order.image.as_ref() == Some(volume) || names(&order.fetch, volume)
-        })
-        .await
-    {
-        return sender.refuse(reason, retry).await;
-    }
+    let permitted = request.permitted(parts, sessions, |order, volume| {
+        order.image.as_ref() == Some(volume) || names(&order.fetch, volume)
+    });
+    let team = match permitted.await {
+        Ok(team) => team,
+        Err((reason, retry)) => return sender.refuse(reason, retry).await,
+    };
     receiver.is_known();
     let Some(path) = parts.volumes.path(&request.volume) else {
         return sender
             .refuse(format!("volume {} is not there", request.volume), false)
             .await;
     };
-    let (Lead { turn, held }, replaced) = match lanes.enter(&request.handle, &request.volume).await
-    {
+    let entered = lanes.enter(team, &request.handle, &request.volume).await;
+    let (Lead { turn, held }, replaced) = match entered {
         Ok(entered) => entered,
         Err(busy) => return sender.refuse(busy, true).await,
     };
@@ -150,27 +150,27 @@ pub(crate) async fn upload(
     mut receiver: Receiver,
     mut sender: Sender,
 ) {
-    if let Err((reason, retry)) = request
-        .permitted(parts, sessions, |order, volume| {
-            names(&order.upload, volume)
-        })
-        .await
-    {
-        return sender.refuse(reason, retry).await;
-    }
+    let permitted = request.permitted(parts, sessions, |order, volume| {
+        names(&order.upload, volume)
+    });
+    let team = match permitted.await {
+        Ok(team) => team,
+        Err((reason, retry)) => return sender.refuse(reason, retry).await,
+    };
     receiver.is_known();
     if parts.volumes.path(&request.volume).is_some() {
         let _ = sender.say(HubSays::Stored).await;
         return;
     }
-    let (lead, replaced) = match lanes.enter(&request.handle, &request.volume).await {
+    let entered = lanes.enter(team, &request.handle, &request.volume).await;
+    let (lead, replaced) = match entered {
         Ok(entered) => entered,
         Err(busy) => return sender.refuse(busy, true).await,
     };
     if sender.say(HubSays::Begin).await.is_err() {
         return;
     }
-    let received = receive(parts, &request, receiver, lead);
+    let received = receive(parts, &request, team, receiver, lead);
     let Some(received) = replaced.run_until_cancelled(received).await else {
         return info!(handle = %request.handle, volume = %request.volume, "volume upload restarted");
     };
@@ -196,25 +196,26 @@ pub(crate) async fn upload(
     }
 }
 
-/// An output may not be larger than what its team may still have.
-async fn limits(parts: &Parts, handle: &Handle) -> io::Result<Limits> {
-    let store = &parts.store;
-    let room = async {
-        if !store.quotas().has(Quota::Volumes) {
-            return Ok(None);
-        }
-        let Some(container) = store.container(handle).await? else {
-            return Ok(None);
-        };
-        match store.build(container.build).await? {
-            Some(build) => store.quota_room(build.team, Quota::Volumes).await,
-            None => Ok(None),
-        }
+/// Returns the team whose step this is.
+async fn team(parts: &Parts, handle: &Handle) -> Result<Option<TeamId>, airside_store::Error> {
+    let Some(container) = parts.store.container(handle).await? else {
+        return Ok(None);
     };
-    let room: Result<Option<u64>, airside_store::Error> = room.await;
-    let room = room.map_err(io::Error::other)?.unwrap_or(u64::MAX);
+    let build = parts.store.build(container.build).await?;
+    Ok(build.map(|build| build.team))
+}
+
+/// An output may not be larger than what its team may still have.
+async fn limits(parts: &Parts, team: TeamId) -> io::Result<Limits> {
+    let store = &parts.store;
+    let room = if store.quotas().has(Quota::Volumes) {
+        let room = store.quota_room(team, Quota::Volumes).await;
+        room.map_err(io::Error::other)?
+    } else {
+        None
+    };
     Ok(Limits {
-        bytes: LIMITS.bytes.min(room),
+        bytes: LIMITS.bytes.min(room.unwrap_or(u64::MAX)),
         ..LIMITS
     })
 }
@@ -223,12 +224,13 @@ async fn limits(parts: &Parts, handle: &Handle) -> io::Result<Limits> {
 async fn receive(
     parts: &Parts,
     request: &Request,
+    team: TeamId,
     receiver: Receiver,
     lead: Lead,
 ) -> io::Result<u64> {
     let Lead { turn, held } = lead;
     let (chunks, ready) = mpsc::channel::<Bytes>(AHEAD);
-    let limits = limits(parts, &request.handle).await?;
+    let limits = limits(parts, team).await?;
     let receiving = parts
         .volumes
         .receive(&request.volume)
@@ -267,7 +269,8 @@ async fn pass_chunks(
     let mut pace = TransferPace::new(STALLED);
     let mut since = Instant::now();
     loop {
-        let message = tokio::time::timeout_at(since + pace.left(), receiver.next());
+        let deadline = airside_model::deadline_after(since, pace.left());
+        let message = tokio::time::timeout_at(deadline, receiver.next());
         let message = message.await.map_err(|_| too_slow())??;
         match message {
             ToHub::Chunk(chunk) => {

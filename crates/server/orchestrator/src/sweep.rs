@@ -243,6 +243,7 @@ mod tests {
     fn container(handle: &str, state: ContainerState) -> Container {
         let labels = StepLabels {
             team: "main".into(),
+            team_id: airside_model::TeamId(1),
             pipeline: None,
             job: None,
             build: BuildId(1),

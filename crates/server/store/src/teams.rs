@@ -41,19 +41,51 @@ fn team(sealer: &Sealer, (id, name, admin, auth): Row) -> Result<Team> {
     })
 }
 
+/// Returns the number of the team of this name, and true if the team is new. A number is never
+/// given a second time.
+async fn find_or_make(tx: &mut Tx, name: &str) -> Result<(i64, bool)> {
+    let by_name = sql!("SELECT id FROM teams WHERE name = $1");
+    let known: Option<i64> = query_scalar(by_name)
+        .bind(name)
+        .fetch_optional(&mut *tx)
+        .await?;
+    if let Some(id) = known {
+        return Ok((id, false));
+    }
+    // It also makes those wait who make a team at the same time.
+    let number: i64 = query_scalar(sql!(
+        "UPDATE team_numbers SET last = last + 1 RETURNING last"
+    ))
+    .fetch_one(&mut *tx)
+    .await?;
+    let made = query(sql!(
+        "INSERT INTO teams (id, name, admin, auth) VALUES ($1, $2, FALSE, $3)
+         ON CONFLICT (name) DO NOTHING"
+    ))
+    .bind(number)
+    .bind(name)
+    .bind(Vec::new())
+    .execute(&mut *tx)
+    .await?;
+    if made == 1 {
+        return Ok((number, true));
+    }
+    let id = query_scalar(sql!("SELECT id FROM teams WHERE name = $1"))
+        .bind(name)
+        .fetch_one(tx)
+        .await?;
+    Ok((id, false))
+}
+
 impl Store {
     /// Makes the main team on first use, and gives it these members.
     pub async fn ensure_main_team(&self, auth: &Value) -> Result<Team> {
         let mut tx = self.write.begin(here!()).await?;
-        let id: i64 = query_scalar(sql!(
-            "INSERT INTO teams (name, admin, auth) VALUES ($1, TRUE, $2)
-             ON CONFLICT (name) DO UPDATE SET admin = TRUE
-             RETURNING id"
-        ))
-        .bind(MAIN_TEAM)
-        .bind(Vec::new())
-        .fetch_one(&mut tx)
-        .await?;
+        let (id, _) = find_or_make(&mut tx, MAIN_TEAM).await?;
+        query(sql!("UPDATE teams SET admin = TRUE WHERE id = $1"))
+            .bind(id)
+            .execute(&mut tx)
+            .await?;
         let team = self.set_members(&mut tx, id, auth).await?;
         tx.commit().await?;
         self.changed();
@@ -63,22 +95,11 @@ impl Store {
     /// Makes a team, or gives the one of this name other members. Whether it was made.
     pub async fn save_team(&self, name: &str, auth: &Value) -> Result<(Team, bool)> {
         let mut tx = self.write.begin(here!()).await?;
-        let made = query(sql!(
-            "INSERT INTO teams (name, admin, auth) VALUES ($1, FALSE, $2)
-             ON CONFLICT (name) DO NOTHING"
-        ))
-        .bind(name)
-        .bind(Vec::new())
-        .execute(&mut tx)
-        .await?;
-        let id: i64 = query_scalar(sql!("SELECT id FROM teams WHERE name = $1"))
-            .bind(name)
-            .fetch_one(&mut tx)
-            .await?;
+        let (id, is_new) = find_or_make(&mut tx, name).await?;
         let team = self.set_members(&mut tx, id, auth).await?;
         tx.commit().await?;
         self.changed();
-        Ok((team, made == 1))
+        Ok((team, is_new))
     }
 
     /// Stores the team's members, sealed. The row must be there: what is sealed is bound to its id.

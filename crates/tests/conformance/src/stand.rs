@@ -112,6 +112,7 @@ impl Bench {
             .unwrap();
         let labels = StepLabels {
             team: "main".to_owned(),
+            team_id: airside_model::TeamId(1),
             pipeline: Some("conformance".to_owned()),
             job: Some("job".to_owned()),
             build: build.id,

@@ -70,7 +70,8 @@ impl Puller {
                 Err(error) => {
                     let image = &want.wanted.name;
                     warn!(%image, error = %chain(&error), "operator unreachable; image pulled without a permit");
-                    tokio::time::sleep(SPREAD.mul_f32(rand::random::<f32>())).await;
+                    let spread = airside_model::scale_duration(SPREAD, rand::random());
+                    tokio::time::sleep(spread).await;
                     (None, Some(Err(chain(&error))))
                 }
             },

@@ -13,7 +13,7 @@ use airside_image_rules::{PlatformImage, TagState};
 use airside_oci::{Digest, Reference};
 use jiff::{SignedDuration, Timestamp};
 
-use super::topic::Topic;
+use super::{budget::MAX_PAUSE, topic::Topic};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
@@ -198,11 +198,9 @@ impl Book {
             }
             Err(trouble) => {
                 entry.failures = entry.failures.saturating_add(1);
-                let wait = pause(entry.failures).max(trouble.retry_after.unwrap_or_default());
-                entry.next = after(
-                    now,
-                    jittered(wait, chance()).max(trouble.retry_after.unwrap_or_default()),
-                );
+                let asked = trouble.retry_after.unwrap_or_default().min(MAX_PAUSE);
+                let wait = jittered(pause(entry.failures).max(asked), chance());
+                entry.next = after(now, wait.clamp(asked, MAX_PAUSE));
                 entry.trouble = Some(trouble);
             }
         }
@@ -225,7 +223,8 @@ impl TopicEntry {
         if entry.known.is_empty() || !entry.is_complete() || want.is_edited {
             return entry;
         }
-        let spread = SPREAD.min(entry.every.unwrap_or(SPREAD)).mul_f64(chance());
+        let spread = SPREAD.min(entry.every.unwrap_or(SPREAD));
+        let spread = airside_model::scale_duration(spread, chance());
         entry.next = match (want.topic.question.is_fixed(), seed.next) {
             (true, _) => None,
             (false, Some(next)) if next > now => Some(next),
@@ -270,7 +269,7 @@ fn pause(failures: u32) -> Duration {
 
 /// A tenth more or less, so that not everything is asked about at once.
 fn jittered(wait: Duration, chance: f64) -> Duration {
-    wait.mul_f64(0.9 + 0.2 * chance)
+    airside_model::scale_duration(wait, 0.9 + 0.2 * chance)
 }
 
 fn after(now: Timestamp, wait: Duration) -> Option<Timestamp> {

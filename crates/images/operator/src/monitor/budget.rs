@@ -15,7 +15,8 @@ use tokio::sync::Semaphore;
 /// Number of questions to one registry at once.
 const AT_ONCE: usize = 4;
 /// The longest that a registry is left alone because it asked for it.
-const MAX_PAUSE: Duration = Duration::from_secs(3600);
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(3600);
+const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
@@ -73,9 +74,8 @@ impl Budgets {
             host.tokens = (host.tokens + gained).min(rate.burst);
             host.at = host.at.max(now);
             if host.tokens < 1.0 {
-                return Err(Duration::from_secs_f64(
-                    (1.0 - host.tokens) / rate.per_second,
-                ));
+                let turns = (1.0 - host.tokens) / rate.per_second;
+                return Err(airside_model::scale_duration(SECOND, turns));
             }
             host.tokens -= 1.0;
             Ok(())

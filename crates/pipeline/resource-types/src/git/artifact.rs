@@ -26,10 +26,16 @@ const MAX_LIST: u64 = 64 << 20;
 /// A fresh repository with the commits and references of a task's repository.
 pub(super) struct Taken {
     /// Removes the repository when the put ends.
-    _scratch: Scratch,
+    scratch: Scratch,
     path: PathBuf,
-    has_large_files: bool,
+    /// The task's folder with objects.
+    objects: PathBuf,
+    /// The task's folder with large files, if it has any and this machine has git-lfs.
+    large_files: Option<PathBuf>,
 }
+
+/// The branch for large files where a put has none.
+const LARGE_FILES: &str = "large-files";
 
 impl Taken {
     pub(super) fn take(git: &Git, artifact: &Path, log: &mut dyn Write) -> Result<Self, Failure> {
@@ -42,7 +48,8 @@ impl Taken {
         let args = ["init", "--quiet", "--template=", &format, &target];
         git.run(Path::new("/"), &args, log)?;
         let to = path.join(".git");
-        from.lend_objects(&to)?;
+        let objects = from.common.join("objects");
+        lend_objects(&[&objects], &to)?;
         from.copy_references(&to)?;
         let large_files = from.common.join("lfs");
         let has_large_files = large_files.is_dir() && has_program("git-lfs");
@@ -51,9 +58,10 @@ impl Taken {
             git.run(&path, &["config", "lfs.storage", &storage], log)?;
         }
         Ok(Self {
-            _scratch: scratch,
+            scratch,
             path,
-            has_large_files,
+            objects,
+            large_files: has_large_files.then_some(large_files),
         })
     }
 
@@ -67,13 +75,57 @@ impl Taken {
     }
 
     /// Sends the large files of HEAD: the hook that would do so stayed behind.
-    pub(super) fn push_large_files(&self, git: &Git, log: &mut dyn Write) -> Result<(), Failure> {
-        if self.has_large_files {
-            git.run(&self.path, &["lfs", "push", git.uri(), "HEAD"], log)
-        } else {
-            Ok(())
+    ///
+    /// git-lfs takes the server from `.lfsconfig` of the working tree, the index or HEAD, which are
+    /// the task's, and would send the put's credentials there. So it runs in a bare repository
+    /// whose HEAD leads nowhere.
+    pub(super) fn push_large_files(
+        &self,
+        git: &Git,
+        branch: &str,
+        log: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        let Some(storage) = &self.large_files else {
+            return Ok(());
+        };
+        let bare = self.scratch.path().join("large-files");
+        let place = bare.display().to_string();
+        let format = git.read(&self.path, &["rev-parse", "--show-object-format"], log)?;
+        let format = format!("--object-format={format}");
+        let args = ["init", "--quiet", "--bare", "--template=", &format, &place];
+        git.run(Path::new("/"), &args, log)?;
+        let own = self.path.join(".git");
+        // git-lfs does not follow a list of objects to another list.
+        let objects = [&own.join("objects"), &self.objects];
+        lend_objects(&objects.map(PathBuf::as_path), &bare)?;
+        if own.join("shallow").exists() {
+            let target = bare.join("shallow");
+            fs::copy(own.join("shallow"), &target).map_err(Failure::io(&target))?;
         }
+        let branch = Some(branch).filter(|branch| !branch.is_empty());
+        let branch = branch.unwrap_or(LARGE_FILES);
+        let commit = git.read(&self.path, &["rev-parse", "HEAD"], log)?;
+        let name = format!("refs/heads/{branch}");
+        git.run(&bare, &["update-ref", &name, &commit], log)?;
+        let head = bare.join("HEAD");
+        fs::write(&head, "ref: refs/nothing\n").map_err(Failure::io(&head))?;
+        let storage = storage.display().to_string();
+        git.run(&bare, &["config", "lfs.storage", &storage], log)?;
+        git.run(&bare, &["lfs", "push", git.uri(), branch], log)
     }
+}
+
+/// Lets a repository read the objects in other folders where they are.
+fn lend_objects(folders: &[&Path], to: &Path) -> Result<(), Failure> {
+    let info = to.join("objects/info");
+    fs::create_dir_all(&info).map_err(Failure::io(&info))?;
+    let mut list = String::new();
+    for folder in folders {
+        let folder = folder.canonicalize().map_err(Failure::io(folder))?;
+        list += &format!("{}\n", folder.display());
+    }
+    let path = info.join("alternates");
+    fs::write(&path, list).map_err(Failure::io(&path))
 }
 
 /// The folders of a repository that a task made.
@@ -134,16 +186,6 @@ impl Folders {
                 Err(Failure::params("repository", words))
             }
         }
-    }
-
-    /// Lets the fresh repository read the objects where they are.
-    fn lend_objects(&self, to: &Path) -> Result<(), Failure> {
-        let objects = self.common.join("objects");
-        let objects = objects.canonicalize().map_err(Failure::io(&objects))?;
-        let info = to.join("objects/info");
-        fs::create_dir_all(&info).map_err(Failure::io(&info))?;
-        let path = info.join("alternates");
-        fs::write(&path, format!("{}\n", objects.display())).map_err(Failure::io(&path))
     }
 
     fn copy_references(&self, to: &Path) -> Result<(), Failure> {

@@ -108,7 +108,7 @@ struct Put {
 impl Put {
     fn all(&self, log: &mut dyn Write) -> Result<Produced, Failure> {
         let ours = self.head(log)?;
-        self.taken.push_large_files(&self.git, log)?;
+        self.taken.push_large_files(&self.git, &self.branch, log)?;
         if self.params.only_tag {
             self.make_tag(log)?;
             self.push(&["--tags", self.git.uri()], log)?;

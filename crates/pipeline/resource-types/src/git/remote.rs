@@ -55,11 +55,30 @@ impl Remote {
             Protocol::Http | Protocol::Https => without_user(uri),
             _ => (uri.to_owned(), None),
         };
-        Ok(Self {
+        let remote = Self {
             uri,
             protocol,
             user,
-        })
+        };
+        let host = remote.host();
+        if airside_blocking_http::is_closed_link(host.trim_matches(['[', ']'])) {
+            return bad(airside_blocking_http::LINK_REFUSED);
+        }
+        Ok(remote)
+    }
+
+    /// Returns the name or address of the server.
+    fn host(&self) -> String {
+        if let Some((host, _)) = self.server() {
+            return host;
+        }
+        let (before, _) = self.uri.split_once('/').unwrap_or((&self.uri, ""));
+        let place = before.rsplit('@').next().unwrap_or(before);
+        let end = match place.find(']') {
+            Some(bracket) => bracket + 1,
+            None => place.find(':').unwrap_or(place.len()),
+        };
+        place[..end].to_owned()
     }
 
     /// Returns the host and port of the server, for addresses with a scheme.
@@ -142,6 +161,21 @@ fn decode(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hostile_addresses_name_their_host() {
+        for (uri, host) in [
+            ("https://169.254.169.254/a.git", "169.254.169.254"),
+            ("https://u:p@169.254.169.254:80/a.git", "169.254.169.254"),
+            ("ssh://git@[fe80::1]:22/a.git", "[fe80::1]"),
+            ("git@169.254.169.254:a.git", "169.254.169.254"),
+            ("git@[fd00:ec2::254]:a.git", "[fd00:ec2::254]"),
+            ("a@b@169.254.169.254:a.git", "169.254.169.254"),
+            ("git://169.254.169.254", "169.254.169.254"),
+        ] {
+            assert_eq!(Remote::parse(Some(uri)).unwrap().host(), host, "{uri}");
+        }
+    }
 
     #[test]
     fn addresses_with_a_scheme_have_a_server() {

@@ -149,7 +149,8 @@ impl Put {
                     self.tolerate(refused, log)?;
                 } else {
                     self.failures = 0;
-                    thread::sleep(LONGEST_PAUSE.min(self.retry_delay).mul_f64(fraction()));
+                    let pause = LONGEST_PAUSE.min(self.retry_delay);
+                    thread::sleep(airside_model::scale_duration(pause, fraction()));
                 }
                 return Ok(None);
             }

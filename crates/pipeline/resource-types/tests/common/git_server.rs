@@ -113,6 +113,11 @@ fn answer(root: &PathBuf, manners: &Mutex<Manners>, request: Request) -> Respons
 fn large_files(root: &Path, request: &Request) -> Response {
     if !request.path().ends_with("/objects/batch") {
         let id = request.path().rsplit('/').next().unwrap();
+        if request.method == "PUT" {
+            std::fs::create_dir_all(root.join("lfs")).unwrap();
+            std::fs::write(root.join("lfs").join(id), &request.body).unwrap();
+            return Response::new(200, "");
+        }
         return match std::fs::read(root.join("lfs").join(id)) {
             Ok(bytes) => Response::new(200, bytes),
             Err(_) => Response::new(404, ""),
@@ -120,11 +125,12 @@ fn large_files(root: &Path, request: &Request) -> Response {
     }
     let asked: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
     let host = request.header("host").unwrap();
+    let action = asked["operation"].as_str().unwrap();
     let objects = asked["objects"].as_array().unwrap().iter().map(|object| {
         let id = object["oid"].as_str().unwrap();
         let href = format!("http://{host}/x/lfs/{id}");
         serde_json::json!({
-            "oid": id, "size": object["size"], "actions": {"download": {"href": href}},
+            "oid": id, "size": object["size"], "actions": {action: {"href": href}},
         })
     });
     let answer = serde_json::json!({"objects": objects.collect::<Vec<_>>()});

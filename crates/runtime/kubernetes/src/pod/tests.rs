@@ -14,6 +14,7 @@ pub(crate) fn spec() -> PlacementSpec {
         installation: InstallationId::new("inst-1"),
         labels: StepLabels {
             team: "main".to_owned(),
+            team_id: airside_model::TeamId(1),
             pipeline: Some("über/pipeline".to_owned()),
             job: Some("unit".to_owned()),
             build: BuildId(42),

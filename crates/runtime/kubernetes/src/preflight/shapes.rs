@@ -48,6 +48,7 @@ impl Preflight {
     pub(super) fn example(&self, shape: Shape) -> PlacementSpec {
         let labels = StepLabels {
             team: "main".to_owned(),
+            team_id: airside_model::TeamId(1),
             pipeline: None,
             job: None,
             build: BuildId(0),

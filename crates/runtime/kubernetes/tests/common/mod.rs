@@ -42,6 +42,7 @@ impl Cluster {
     pub fn spec(&self, image: Image, build: i64) -> PlacementSpec {
         let labels = StepLabels {
             team: "main".to_owned(),
+            team_id: airside_model::TeamId(1),
             pipeline: Some("pipe line".to_owned()),
             job: Some("unit".to_owned()),
             build: BuildId(build),

@@ -89,6 +89,7 @@ impl Machine {
             installation: self.installation.clone(),
             labels: StepLabels {
                 team: "main".to_owned(),
+                team_id: airside_model::TeamId(1),
                 pipeline: None,
                 job: None,
                 build: BuildId(1),

@@ -37,6 +37,7 @@ use crate::{
     ApiState,
     error::{ApiError, Result},
     scope::RequestScope,
+    serve::CameFrom,
 };
 
 /// The most bytes of one frame; `fly` sends far less at a time.
@@ -49,6 +50,7 @@ pub(super) async fn hijack(
     scope: RequestScope,
     Path(named): Path<Named>,
     shutdown: Option<Extension<CancellationToken>>,
+    address: CameFrom,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response> {
@@ -64,7 +66,7 @@ pub(super) async fn hijack(
         return Err(ApiError::NotFound);
     }
     let handle = container.handle;
-    info!(target: "audit", user = caller.display_user_id(), %handle, build = %build.id, "container intercepted");
+    info!(target: "audit", user = caller.display_user_id(), %handle, build = %build.id, %address, "container intercepted");
     let session = InterceptSession {
         handle,
         hub: state.hub()?.clone(),

@@ -24,6 +24,7 @@ async fn containers_are_listed_and_filtered() {
     for (plan, attempt) in [("1", 1), ("2", 2)] {
         let labels = StepLabels {
             team: "main".into(),
+            team_id: airside_model::TeamId(1),
             pipeline: Some("p".into()),
             job: Some("hello".into()),
             build,

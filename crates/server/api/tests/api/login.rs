@@ -144,3 +144,30 @@ async fn logging_out_ends_the_token() {
         StatusCode::UNAUTHORIZED
     );
 }
+
+/// The test's server trusts the proxy on this machine.
+#[tokio::test]
+async fn hostile_guesses_behind_a_proxy_lock_out_their_own_address_alone() {
+    let server = Server::start().await;
+    let guess = |from: &str| {
+        let mut request = grant(
+            Some("fly:Zmx5"),
+            "grant_type=password&username=ann&password=no".into(),
+        );
+        let value = format!("198.51.100.7, {from}").parse().unwrap();
+        request.headers_mut().insert("x-forwarded-for", value);
+        request
+    };
+    let guesses = (0..30).map(|_| Box::pin(server.ask(guess("192.0.2.1"))));
+    let mut guesses = guesses.collect::<futures::stream::FuturesUnordered<_>>();
+    while let Some(answer) = futures::StreamExt::next(&mut guesses).await {
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            break;
+        }
+    }
+    assert!(!guesses.is_empty(), "one of the guesses is refused");
+    for from in ["192.0.2.2", "2001:db8::1"] {
+        let answer = server.ask(guess(from)).await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{from}");
+    }
+}

@@ -10,8 +10,8 @@ use std::{
 };
 
 use airside_api::{
-    AbortError, ApiState, Blocking, Builds, OneOffBuild, Preparation, Prepared, TriggerError,
-    router, serve,
+    AbortError, ApiState, Blocking, Builds, Entrance, OneOffBuild, Preparation, Prepared, TriggerError,
+    TrustedProxies, router, serve,
 };
 use airside_auth::Auth;
 use airside_identity_providers::Connectors;
@@ -138,6 +138,8 @@ impl Server {
         Self::start_on(TestDatabase::sqlite()).await
     }
 
+    /// A server behind a proxy on this machine, which it trusts.
+    ///
     /// `ann` owns the main team; the others belong nowhere, until a test says so. All have the
     /// password `pw`.
     pub(crate) async fn start_on(database: TestDatabase) -> Self {
@@ -197,11 +199,17 @@ impl Server {
         .with_volumes(Volumes::open(&dir.join("volumes")).unwrap())
         .with_cli_dir(Some(dir.join("cli")));
         let shutdown = CancellationToken::new();
+        let places = Places::new(Files::now().connections());
+        let proxies = vec!["127.0.0.1".parse().unwrap()];
+        let entrance = Entrance {
+            proxies: TrustedProxies::new(proxies, places.limits()),
+            places,
+        };
         let served = tokio::spawn(serve(
             listener,
             None,
             router(state),
-            Places::new(Files::now().connections()),
+            entrance,
             shutdown.clone(),
         ));
         let client = Client::builder(TokioExecutor::new()).build_http();

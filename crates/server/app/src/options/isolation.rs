@@ -38,8 +38,8 @@ pub(crate) struct IsolationArgs {
     #[arg(long)]
     local_host_access: bool,
 
-    /// Let steps connect to link-local addresses (169.254.0.0/16), where clouds hand out this
-    /// machine's credentials
+    /// Let steps, checks and image pulls connect to link-local addresses (169.254.0.0/16), where
+    /// clouds hand out this machine's credentials
     #[arg(long)]
     local_metadata_access: bool,
 

@@ -2,7 +2,8 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
-use airside_api::Tls;
+use airside_api::{Entrance, ProxyNetwork, Tls, TrustedProxies};
+use airside_limits::Places;
 use anyhow::{Result, bail};
 use clap::Args;
 
@@ -34,6 +35,15 @@ pub(crate) struct Listening {
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
 
+    /// Network of proxies whose X-Forwarded-For header is believed, such as 10.0.0.0/8; may be
+    /// given several times [default: none]
+    ///
+    /// The last address in the header of such a proxy is taken for the caller's: wrong passwords
+    /// and requests are counted by it, and it is in the audit log. From other addresses the header
+    /// is ignored. Name only proxies that write the header themselves.
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    trusted_proxy: Vec<ProxyNetwork>,
+
     /// Address on which the server's image registry listens, for nodes of Kubernetes targets with a
     /// `registry`; uses TLS if the API does [default: not served]
     #[arg(long, value_name = "ADDR", value_parser = airside_serve::listen_address)]
@@ -57,6 +67,12 @@ impl Listening {
                 bail!("--tls-key is given without --tls-cert; TLS needs a certificate and its key")
             }
         }
+    }
+
+    /// Returns the bounds on connections to the API, which may have proxies in front of it.
+    pub(crate) fn entrance(&self, places: Places) -> Entrance {
+        let proxies = TrustedProxies::new(self.trusted_proxy.clone(), places.limits());
+        Entrance { places, proxies }
     }
 
     pub(crate) fn url(&self, bound: SocketAddr) -> Result<String> {

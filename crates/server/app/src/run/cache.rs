@@ -24,7 +24,7 @@ use std::{
 use airside_model::{Bytes, VolumeId, chain};
 use airside_resource_types::Mirrors;
 use airside_rootfs::Images;
-use airside_runtime_local::{IdRange, can_show_other_ids};
+use airside_runtime_local::{IdRange, MetadataAccess, can_show_other_ids};
 use airside_store::NamedTaskCache;
 use airside_volumes::{Percent, Volumes};
 use anyhow::{Result, anyhow};
@@ -111,7 +111,7 @@ impl Cache {
             fullest: setup.fullest,
             // A private image is for the file that has its login.
             shared_by: Some(pipeline.clone().unwrap_or_else(random_name)),
-            ..airside_rootfs::Options::new(workers::pullers()?)
+            ..airside_rootfs::Options::new(workers::pullers(setup.metadata_access)?)
         };
         Ok(OpenCache {
             images: Images::open(&self.root.join("images"), images)?,
@@ -146,6 +146,7 @@ pub(crate) struct Setup {
     pub(crate) ids: IdRange,
     pub(crate) mirrors: Mirrors,
     pub(crate) fullest: Percent,
+    pub(crate) metadata_access: MetadataAccess,
 }
 
 /// A cache in use. What was lent stays for as long as the value lives.

@@ -211,10 +211,12 @@ async fn open_cache(
     let Some(cache) = cache else {
         return Ok(None);
     };
+    let isolation = options.isolation.choices();
     let setup = Setup {
         mirrors: options.workers.registries().mirrors,
         fullest: options.collecting.marks()?.high,
-        ids: options.isolation.choices().ids,
+        ids: isolation.ids,
+        metadata_access: isolation.metadata_access,
     };
     let temporary = folder.path().to_owned();
     airside_tasks::blocking("cache of a run", move || cache.open(&temporary, setup)).await?

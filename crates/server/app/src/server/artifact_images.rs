@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use airside_model::{VolumeId, chain};
+use airside_model::{StepLabels, VolumeId, chain};
 use airside_registry::{
     Digest, Error, Grant, Registry, RepositoryAccess, RepositoryName, team_repository,
 };
@@ -31,7 +31,7 @@ pub(crate) struct ArtifactImages {
     volumes: Volumes,
     /// Digests of published volumes. The second request for a volume waits for the first. A restart
     /// costs packing again, and the result is the same image.
-    known: Arc<Mutex<HashMap<(String, VolumeId), Made>>>,
+    known: Arc<Mutex<HashMap<(RepositoryName, VolumeId), Made>>>,
 }
 
 impl ArtifactImages {
@@ -53,12 +53,12 @@ impl ArtifactImages {
         })
     }
 
-    fn made(&self, team: &str, volume: &VolumeId) -> Made {
+    fn made(&self, repository: &RepositoryName, volume: &VolumeId) -> Made {
         let mut known = self.known.lock();
         if known.len() >= MANY {
             known.retain(|(_, volume), _| self.volumes.exists(volume));
         }
-        let key = (team.to_owned(), volume.clone());
+        let key = (repository.clone(), volume.clone());
         known.entry(key).or_default().clone()
     }
 
@@ -83,17 +83,21 @@ impl ArtifactImages {
     }
 }
 
-fn repository(team: &str) -> RepositoryName {
-    let team = team_repository(team);
-    team.join(REPOSITORY).unwrap_or(team)
+/// Returns the repository for artifacts of the step's team. It has the team's number below the
+/// name, so that a later team of that name does not get what an earlier one published.
+fn repository(step: &StepLabels) -> RepositoryName {
+    let team = team_repository(&step.team);
+    let own = format!("{}/{REPOSITORY}", step.team_id);
+    team.join(&own).unwrap_or(team)
 }
 
 #[async_trait]
 impl ImagePublisher for ArtifactImages {
-    async fn publish(&self, team: &str, volume: &VolumeId) -> Result<String, PublishError> {
-        let made = self.made(team, volume);
+    async fn publish(&self, step: &StepLabels, volume: &VolumeId) -> Result<String, PublishError> {
+        let repository = repository(step);
+        let made = self.made(&repository, volume);
         let mut made = made.lock_owned().await;
-        let (own, repository, volume) = (self.clone(), repository(team), volume.clone());
+        let (own, volume) = (self.clone(), volume.clone());
         let name = repository.clone();
         let before = made.clone();
         let ensured = airside_tasks::blocking("image of an artifact", move || {
@@ -105,8 +109,8 @@ impl ImagePublisher for ArtifactImages {
         Ok(format!("{name}@{digest}"))
     }
 
-    fn login(&self, team: &str) -> Login {
-        let grant = Grant::steady(repository(team), RepositoryAccess::Pull, LOGIN);
+    fn login(&self, step: &StepLabels) -> Login {
+        let grant = Grant::steady(repository(step), RepositoryAccess::Pull, LOGIN);
         Login {
             username: "airside".to_owned(),
             password: self.registry.token(&grant),
@@ -123,5 +127,42 @@ fn explain(error: Error) -> PublishError {
         )),
         Error::Pack(_) => PublishError::Refused(words),
         _ => PublishError::Unavailable(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airside_model::{BuildId, StepKind, TeamId};
+
+    use super::*;
+
+    fn step(team: &str, team_id: i64) -> StepLabels {
+        StepLabels {
+            team: team.to_owned(),
+            team_id: TeamId(team_id),
+            pipeline: None,
+            job: None,
+            build: BuildId(1),
+            build_name: "1".to_owned(),
+            step: "s".to_owned(),
+            kind: StepKind::Task,
+            attempt: 1,
+            attempts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn hostile_teams_pull_nothing_of_an_earlier_team_of_their_name() {
+        let (earlier, later) = (step("main", 1), step("main", 2));
+        let (own, grant) = (
+            repository(&earlier),
+            Grant::steady(repository(&later), Access::Pull, LOGIN),
+        );
+        assert_eq!(own.as_str(), "team/main/1/artifacts");
+        assert!(!grant.allows(Access::Pull, &own));
+        assert!(grant.allows(Access::Pull, &repository(&later)));
+        assert!(team_repository("main").holds(&own), "its quota counts it");
+        let spelled = repository(&step("Ünïque", 3));
+        assert!(spelled.as_str().ends_with("/3/artifacts"), "{spelled}");
     }
 }

@@ -74,7 +74,7 @@ impl Server {
     ) -> Result<Self> {
         let base = Foundation::open(options, data, users).await?;
         let fleet = Fleet::open(&base, options, mode, data, shutdown).await?;
-        let checkers = workers::checkers()?;
+        let checkers = workers::checkers(options.isolation.choices().metadata_access)?;
         let issuer = options.credentials.id_tokens.issuer(url);
         let rotation = options.credentials.id_tokens.rotation();
         let id_tokens = IdTokens::new(base.store.clone(), issuer, rotation);

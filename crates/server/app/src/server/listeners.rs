@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use airside_api::{ApiState, Tls};
+use airside_api::{ApiState, Entrance, Tls};
 use airside_limits::Places;
 use airside_model::chain;
 use airside_registry::Registry;
@@ -77,7 +77,7 @@ pub(crate) async fn serve(
     tls: Option<Arc<Tls>>,
     reload: Signal,
     state: ApiState,
-    places: Places,
+    entrance: Entrance,
     shutdown: CancellationToken,
 ) -> Result<()> {
     let router = airside_api::router(state);
@@ -86,7 +86,7 @@ pub(crate) async fn serve(
         let reading = read_again(tls, reload, shutdown.clone());
         airside_tasks::spawn("certificate reload", reading);
     }
-    let served = airside_api::serve(listener, tls, router, places, shutdown);
+    let served = airside_api::serve(listener, tls, router, entrance, shutdown);
     tokio::pin!(served);
     tokio::select! {
         result = &mut served => return Ok(result?),

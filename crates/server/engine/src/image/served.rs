@@ -57,13 +57,11 @@ pub(super) async fn settle(
         return Ok(image);
     };
     let team = &leaf.interpreter.build.team_name;
-    let is_pulled = parts.orchestrator.may_pull_images(team, tags);
-    let Some(checkers) = parts.check_ways.own().filter(|_| is_pulled) else {
+    let must_ask = parts.orchestrator.may_pull_images(team, tags)
+        && !parts.registries.is_on_nodes(&named.repository);
+    let Some(checkers) = named.asked_by(must_ask, parts.check_ways.own())? else {
         return Ok(image);
     };
-    if parts.registries.is_on_nodes(&named.repository) {
-        return Ok(image);
-    }
     let stop = leaf.context.stop.token();
     let asked = stop.run_until_cancelled(ask(leaf, checkers, &named)).await;
     match (asked, leaf.context.stop.cause()) {
@@ -145,6 +143,19 @@ impl Named {
         })
     }
 
+    /// Returns the processes that ask the registry, if it must be asked. Without any, the image is
+    /// refused: a server with nodes always has them.
+    fn asked_by<T>(&self, must_ask: bool, own: Option<T>) -> Result<Option<T>, String> {
+        match (must_ask, own) {
+            (false, _) => Ok(None),
+            (true, Some(own)) => Ok(Some(own)),
+            (true, None) => Err(format!(
+                "no pod gets the image {}, because this server has no process that could ask its registry",
+                self.repository
+            )),
+        }
+    }
+
     fn is_digest(&self) -> bool {
         self.reference.contains(':')
     }
@@ -205,6 +216,17 @@ mod tests {
     use airside_resource_types::ServedImage;
 
     use super::*;
+
+    #[test]
+    fn hostile_images_are_refused_where_no_registry_can_be_asked() {
+        let image = Image::registry("a.example/x:1");
+        let named = Named::of(&image).unwrap();
+        assert_eq!(named.asked_by(false, None::<()>), Ok(None));
+        assert_eq!(named.asked_by(false, Some(())), Ok(None));
+        assert_eq!(named.asked_by(true, Some(())), Ok(Some(())));
+        let refused = named.asked_by(true, None::<()>).unwrap_err();
+        assert!(refused.contains("a.example/x"), "{refused}");
+    }
 
     #[test]
     fn references_are_taken_apart() {

@@ -14,6 +14,7 @@ pub(super) fn ago(hours: i64) -> Micros {
 pub(super) fn failed(handle: &str) -> KeptContainer {
     let labels = StepLabels {
         team: "main".into(),
+        team_id: airside_model::TeamId(1),
         pipeline: None,
         job: None,
         build: BuildId(1),

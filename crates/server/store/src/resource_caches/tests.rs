@@ -90,6 +90,7 @@ impl Fixture {
         let handle = Handle::new(format!("{}-{name}", lease.build));
         let labels = StepLabels {
             team: "main".into(),
+            team_id: airside_model::TeamId(1),
             pipeline: None,
             job: None,
             build: lease.build,

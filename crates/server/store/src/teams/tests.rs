@@ -5,6 +5,7 @@ use crate::{Error, testing::TestDatabase};
 crate::on_both_databases!(
     the_main_team_is_made_once_and_its_members_follow_the_settings,
     teams_are_made_changed_renamed_and_destroyed,
+    hostile_teams_get_no_number_of_an_earlier_team,
 );
 
 async fn the_main_team_is_made_once_and_its_members_follow_the_settings(database: TestDatabase) {
@@ -50,4 +51,19 @@ async fn teams_are_made_changed_renamed_and_destroyed(database: TestDatabase) {
     assert!(store.destroy_team(team.id).await.unwrap());
     assert!(!store.destroy_team(team.id).await.unwrap());
     assert_eq!(store.teams().await.unwrap().len(), 1);
+}
+
+async fn hostile_teams_get_no_number_of_an_earlier_team(database: TestDatabase) {
+    let store = database.open().await;
+    store.ensure_main_team(&json!({})).await.unwrap();
+    let mut numbers = Vec::new();
+    for _ in 0..3 {
+        let (team, made) = store.save_team("a", &json!({"owner": 1})).await.unwrap();
+        assert!(made);
+        assert!(!numbers.contains(&team.id), "{numbers:?}: {}", team.id);
+        numbers.push(team.id);
+        assert!(store.destroy_team(team.id).await.unwrap());
+    }
+    store.ensure_main_team(&json!({})).await.unwrap();
+    assert_eq!(store.team("main").await.unwrap().unwrap().id.0, 1);
 }

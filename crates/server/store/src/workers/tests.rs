@@ -81,6 +81,7 @@ async fn step_of(store: &Store, worker: &WorkerName, build: BuildId) -> (Lease, 
     let lease = lease.unwrap().unwrap();
     let labels = StepLabels {
         team: "main".into(),
+        team_id: airside_model::TeamId(1),
         pipeline: None,
         job: None,
         build,

@@ -56,6 +56,19 @@ fn wait_ready(stage: &Stage) {
     stage.kubectl(&wait);
 }
 
+/// Waits for an event of the set.
+fn wait_event(stage: &Stage, reason: &str) {
+    wait_until(&format!("the set has the event {reason}"), || {
+        let events = stage.kubectl(&["get", "events", "-n", &stage.namespace, "-o", "json"]);
+        let events: Value = serde_json::from_str(&events).unwrap();
+        events["items"].as_array().into_iter().flatten().any(|it| {
+            it["involvedObject"]["kind"] == "ImageSet"
+                && it["involvedObject"]["name"] == "app"
+                && it["reason"] == reason
+        })
+    });
+}
+
 #[test]
 fn from_nothing_to_a_pod_that_starts_without_a_pull_and_back_to_nothing() {
     let Some(stage) = Stage::offered() else {
@@ -89,6 +102,7 @@ fn from_nothing_to_a_pod_that_starts_without_a_pull_and_back_to_nothing() {
         &json!({"images": [{"image": image}], "checkEvery": "5s"}),
     );
     wait_ready(&stage);
+    wait_event(&stage, "AllPresent");
     let first = labels(&stage);
     assert_eq!(first.len(), 1, "the node is labelled");
 
@@ -111,9 +125,11 @@ fn from_nothing_to_a_pod_that_starts_without_a_pull_and_back_to_nothing() {
         events.contains("already present on machine")
     });
     stage.kubectl(&["delete", "pod", "pod", "-n", &stage.namespace]);
-    registry.fault(&Value::Null);
 
+    // The new content cannot be pulled as long as there are no layers.
     registry.control(&json!({"move": "org/app:1"}));
+    wait_event(&stage, "PullError");
+    registry.fault(&Value::Null);
     let digest = registry.digest("org/app", "1");
     stage.images("app", "the tag moves", |it| {
         it[0]["digest"] == json!(digest)

@@ -1,7 +1,7 @@
 //! Teams and steps that use more than they may.
 
 use airside_scenarios::{
-    Counter, ServerOptions,
+    Counter, Fly, ServerOptions,
     pipelines::{job, task},
     wait_until,
 };
@@ -144,6 +144,53 @@ fn a_team_that_has_used_up_its_logs_prints_and_begins_nothing_more() {
     let words = "team `main` is over its quota of logs: the limit is 100.0 KiB";
     assert!(refused.contains(words), "{refused}");
     assert_eq!(letters(&refused), 0);
+}
+
+/// Each team has the same quota, and a count of its own.
+#[test]
+fn hostile_teams_over_their_quota_are_no_news_to_another_team() {
+    let quota = "logs=100KiB,pipelines=2,volumes=1MiB";
+    let options = ServerOptions::new().args(["--team-quota", quota]);
+    let server = options.start();
+    let fly = server.fly();
+    let made = ["set-team", "-n", "other", "--local-user", "test"];
+    fly.run(&[&made[..], &["--non-interactive"]].concat())
+        .succeeded();
+    let other = Fly::log_in(&server.url(), &server.home().join("fly-of-other"));
+    let url = server.url();
+    let login = [
+        "login", "-n", "other", "-c", &url, "-u", "test", "-p", "test",
+    ];
+    other.run(&login).succeeded();
+
+    // Team main uses up its logs and its pipelines.
+    let config = job(&[task("flood", "", &flood(300_000))]);
+    fly.pipeline("flood", &config);
+    fly.pipeline("second", &config);
+    fly.trigger_and_watch("flood/job");
+    let is_over = || {
+        let refused = fly.trigger_and_watch("flood/job").ended_with(2).stdout;
+        assert!(refused.contains("over its quota of logs"), "{refused}");
+        assert_ne!(fly.set_pipeline("third", &config).code, Some(0));
+    };
+    is_over();
+
+    let plan = [
+        task(
+            "make",
+            "outputs: [{name: out}]",
+            "head -c 500000 /dev/zero >out/file; echo made",
+        ),
+        task("use", "inputs: [{name: out}]", "wc -c <out/file"),
+    ];
+    for pipeline in ["one", "two"] {
+        other.pipeline(pipeline, &job(&plan));
+        let said = other.trigger_and_watch(&format!("{pipeline}/job"));
+        let said = said.succeeded().stdout;
+        assert!(said.contains("made") && said.contains("500000"), "{said}");
+        assert!(!said.contains("quota"), "{said}");
+    }
+    is_over();
 }
 
 fn mocks(names: &[&str]) -> String {

@@ -157,6 +157,20 @@ fn several_who_want_the_same_share_it() {
 }
 
 #[test]
+fn hostile_pauses_end_within_an_hour() {
+    let mut book = Book::default();
+    book.want(vec![want("a", 300)], at(0), &mut half);
+    let due = book.due(at(0)).remove(0);
+    let longest = || 1.0;
+    book.answered(&due, Err(trouble(Some(u64::MAX))), at(0), &mut { longest });
+    assert_eq!(seconds(&book), Some(3600));
+    let due = book.due(at(3600)).remove(0);
+    assert_eq!(jittered(Duration::MAX, 1.0), jittered(Duration::MAX, 0.9));
+    book.answered(&due, Ok(vec![known("a")]), at(3600), &mut half);
+    assert_eq!(seconds(&book), Some(3900));
+}
+
+#[test]
 fn after_a_start_nothing_is_forgotten_and_not_all_is_asked_at_once() {
     let seeded = |next: Option<i64>| WantedTopic {
         seed: Some(Seed {

@@ -7,6 +7,7 @@ use std::{
 
 use airside_model::Bytes;
 use airside_rootfs::Images;
+use airside_runtime_local::MetadataAccess;
 use anyhow::{Result, anyhow};
 
 use super::{
@@ -43,7 +44,7 @@ pub fn remove(cache: &CacheFolder, dry_run: bool, out: &mut impl Write) -> Resul
     }
     let options = airside_rootfs::Options {
         shared_by: Some(String::new()),
-        ..airside_rootfs::Options::new(workers::pullers()?)
+        ..airside_rootfs::Options::new(workers::pullers(MetadataAccess::Denied)?)
     };
     let images = Images::open(&cache.path.join("images"), options)?;
     let tasks = TaskCaches::open(&cache.path.join("tasks"))?;

@@ -9,6 +9,7 @@ use super::*;
 fn request(image: Image, run: Executable, stdin: Value) -> StepRequest {
     let labels = StepLabels {
         team: "main".into(),
+        team_id: airside_model::TeamId(1),
         pipeline: None,
         job: None,
         build: BuildId(1),

@@ -163,6 +163,7 @@ async fn place(store: &Store, handle: &Handle) {
         .unwrap();
     let labels = StepLabels {
         team: "main".to_owned(),
+        team_id: airside_model::TeamId(1),
         pipeline: Some("p".to_owned()),
         job: Some("job".to_owned()),
         build: build.id,
