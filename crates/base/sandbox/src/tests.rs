@@ -124,12 +124,12 @@ fn without_scopes_each_process_has_a_user_and_an_account() {
             std::env::set_current_dir(folder).unwrap();
             let confinement = Confinement {
                 needs_account: true,
-                ..confinement(folder, Reach::System)
+                ..confinement(folder, SandboxReach::System)
             };
             let (user, lacks) = user::prepare(&confinement, false).unwrap();
             assert_eq!((user, lacks), (USER, None));
-            assert!(files::close(Reach::System).unwrap());
-            assert_eq!(user::leave_root(user, Reach::System).unwrap(), None);
+            assert!(files::close(SandboxReach::System).unwrap());
+            assert_eq!(user::leave_root(user, SandboxReach::System).unwrap(), None);
             let said = Command::new("id").arg("-un").output().unwrap();
             assert_eq!(
                 String::from_utf8(said.stdout).unwrap().trim(),
@@ -156,7 +156,7 @@ fn without_landlock_each_process_has_a_user_and_an_account() {
             };
             let (user, lacks) = user::prepare(&confinement, false).unwrap();
             assert_eq!((user, lacks), (USER, None));
-            assert_eq!(user::leave_root(user, Reach::System).unwrap(), None);
+            assert_eq!(user::leave_root(user, SandboxReach::System).unwrap(), None);
             let said = Command::new("id").arg("-un").output().unwrap();
             assert_eq!(
                 String::from_utf8(said.stdout).unwrap().trim(),

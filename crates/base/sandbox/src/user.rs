@@ -38,7 +38,7 @@ fn choose(confinement: &Confinement<'_>, is_scoped: bool) -> Option<u32> {
 
 /// Becomes another user than root, and gives that user the working folder. Gives the name of what
 /// the machine lacks.
-pub(crate) fn leave_root(user: u32, reach: Reach) -> io::Result<Option<String>> {
+pub(crate) fn leave_root(user: u32, reach: SandboxReach) -> io::Result<Option<String>> {
     Capabilities::NONE.bound()?;
     match take_over(user, reach) {
         // A user namespace may know few numbers; this one it should.
@@ -113,7 +113,7 @@ mod tests {
         ] {
             let confinement = Confinement {
                 folder: Path::new("/"),
-                reach: Reach::System,
+                reach: SandboxReach::System,
                 user,
                 needs_account,
                 memory: 0,

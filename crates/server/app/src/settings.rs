@@ -228,7 +228,12 @@ fn in_effect(command: &Command, matches: &ArgMatches, file: Option<&ConfigFile>)
         .collect()
 }
 
-fn origin(arg: &Arg, name: &str, source: Option<ValueSource>, file: Option<&ConfigFile>) -> SettingOrigin {
+fn origin(
+    arg: &Arg,
+    name: &str,
+    source: Option<ValueSource>,
+    file: Option<&ConfigFile>,
+) -> SettingOrigin {
     match source {
         None => SettingOrigin::Unset,
         Some(ValueSource::CommandLine) => SettingOrigin::Option,

@@ -10,8 +10,8 @@ use std::{
 };
 
 use airside_api::{
-    AbortError, ApiState, Blocking, Builds, Entrance, OneOffBuild, Preparation, Prepared, TriggerError,
-    TrustedProxies, router, serve,
+    AbortError, ApiState, Blocking, Builds, Entrance, OneOffBuild, Preparation, Prepared,
+    TriggerError, TrustedProxies, router, serve,
 };
 use airside_auth::Auth;
 use airside_identity_providers::Connectors;

@@ -156,11 +156,11 @@ mod tests {
         let (earlier, later) = (step("main", 1), step("main", 2));
         let (own, grant) = (
             repository(&earlier),
-            Grant::steady(repository(&later), Access::Pull, LOGIN),
+            Grant::steady(repository(&later), RepositoryAccess::Pull, LOGIN),
         );
         assert_eq!(own.as_str(), "team/main/1/artifacts");
-        assert!(!grant.allows(Access::Pull, &own));
-        assert!(grant.allows(Access::Pull, &repository(&later)));
+        assert!(!grant.allows(RepositoryAccess::Pull, &own));
+        assert!(grant.allows(RepositoryAccess::Pull, &repository(&later)));
         assert!(team_repository("main").holds(&own), "its quota counts it");
         let spelled = repository(&step("Ünïque", 3));
         assert!(spelled.as_str().ends_with("/3/artifacts"), "{spelled}");

@@ -6,7 +6,7 @@ use airside_config::nearest;
 use clap::Command;
 use tracing::warn;
 
-use super::{NO_SETTINGS, SettingOrigin, Setting, earlier_names, name, variable};
+use super::{NO_SETTINGS, Setting, SettingOrigin, earlier_names, name, variable};
 use crate::printing::tell;
 
 const PREFIX: &str = "AIRSIDE_";
