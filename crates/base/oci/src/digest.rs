@@ -90,7 +90,7 @@ mod tests {
             &long,
         ] {
             let error = Digest::parse(bad).unwrap_err().to_string();
-            assert!(error.contains("no sha256 digest"), "{error}");
+            assert!(error.contains("not a sha256 digest"), "{error}");
             assert!(error.len() < 300, "{error}");
         }
     }

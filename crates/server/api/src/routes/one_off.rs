@@ -204,8 +204,8 @@ mod tests {
         let check = json!({"id": "1", "check": {"name": "r", "type": "mock"}});
         let set = json!({"id": "1", "set_pipeline": {"name": "p", "file": "f"}});
         for (plan, words) in [
-            (task(""), "no id"),
-            (task("a b"), "no id"),
+            (task(""), "not an id"),
+            (task("a b"), "not an id"),
             (
                 json!({"id": "2", "do": [task("1"), task("1")]}),
                 "two nodes",
