@@ -96,8 +96,8 @@ fn groups() -> MeansState {
     MeansState::Present(note.to_owned())
 }
 
-/// Tries an overlay. An ordinary user may not: a kernel may load the module when it is first needed,
-/// so that its absence from the kernel's list proves nothing.
+/// Tries an overlay. An ordinary user may not: a kernel may load the module when it is first
+/// needed, so that its absence from the kernel's list proves nothing.
 fn overlayfs(is_root: bool, folder: &Path) -> MeansState {
     // A folder on which no container can stand is a means of its own.
     if is_root && obstacle::check_folder(folder).is_ok() {

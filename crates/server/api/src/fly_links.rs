@@ -54,8 +54,8 @@ async fn home(State(state): State<ApiState>, Query(pairs): Query<Pairs>) -> Resp
     pages::fly_commands(title, notice, &commands)
 }
 
-/// Returns what to tell visitors if no step can run: builds would wait, or err, one after the other.
-/// A database that is away has its own answers elsewhere.
+/// Returns what to tell visitors if no step can run. A database that is away has its own answers
+/// elsewhere.
 async fn cannot_run(state: &ApiState) -> Option<&'static str> {
     let workers = state.store.workers().await.ok()?;
     let (running, _) = running_and_away(state, &workers);

@@ -71,7 +71,8 @@ fn needed(config: &Config, order: &Order, folders: &[Folder]) -> BTreeSet<Refere
     references
 }
 
-/// Returns the types that the images of a job's tasks are fetched by. A task's file is not known yet.
+/// Returns the types that the images of a job's tasks are fetched by. A task's file is not known
+/// yet.
 fn image_types(job: &Job) -> Vec<String> {
     let mut types = Vec::new();
     job.visit_leaves(&mut |leaf| {
