@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn config(text: &str) -> Config {
-    load(text).unwrap_or_else(|problems| panic!("{problems:?}")).config
+    load(text)
+        .unwrap_or_else(|problems| panic!("{problems:?}"))
+        .config
 }
 
 fn shown(text: &str) -> Value {
@@ -25,12 +27,18 @@ fn each_kind_of_step_has_its_fields() {
         {repository: golang, password: s3cret}}, run: {path: x}}";
     let rootfs = "{platform: linux, rootfs_uri: 'docker:///golang?s3cret', run: {path: x}}";
     for (step, expected) in [
-        ("{get: r, trigger: true}", json!({"kind": "get", "name": "r", "resource": "r", "type": "mock"})),
+        (
+            "{get: r, trigger: true}",
+            json!({"kind": "get", "name": "r", "resource": "r", "type": "mock"}),
+        ),
         (
             "{get: x, resource: r, tags: [a], params: {p: s3cret}}",
             json!({"kind": "get", "name": "x", "resource": "r", "type": "mock", "tags": ["a"]}),
         ),
-        ("{put: x, resource: r}", json!({"kind": "put", "name": "x", "resource": "r", "type": "mock"})),
+        (
+            "{put: x, resource: r}",
+            json!({"kind": "put", "name": "x", "resource": "r", "type": "mock"}),
+        ),
         (
             &format!("{{{TASK}, image: r, tags: [kube]}}"),
             json!({"kind": "task", "name": "t", "privileged": true, "file": "r/t.yml", "image": "r", "tags": ["kube"]}),
@@ -49,11 +57,14 @@ fn each_kind_of_step_has_its_fields() {
             "{set_pipeline: self, file: r/p.yml, team: other, vars: {v: s3cret}}",
             json!({"kind": "set_pipeline", "name": "self", "file": "r/p.yml", "team": "other"}),
         ),
-        ("{load_var: v, file: r/v}", json!({"kind": "load_var", "name": "v", "file": "r/v"})),
+        (
+            "{load_var: v, file: r/v}",
+            json!({"kind": "load_var", "name": "v", "file": "r/v"}),
+        ),
     ] {
         let mut expected = expected;
         expected["job"] = json!("j");
-        let facts = shown(&with_plan(&format!("[{{get: r}}, {step}]")));
+        let facts = shown(&with_plan(&format!("[{{put: r}}, {step}]")));
         assert_eq!(facts["steps"][1], expected, "{step}");
         assert!(!facts.to_string().contains("s3cret"), "{facts}");
     }
@@ -83,19 +94,24 @@ fn a_task_is_found_wherever_it_stands() {
         format!("{{in_parallel: {{steps: [{task}], limit: 1}}}}"),
         format!("{{{TASK}, across: [{{var: v, values: [1, 2]}}]}}"),
         format!("{{do: [{task}], across: [{{var: v, values: [1, 2]}}]}}"),
-        format!("{{in_parallel: [{{try: {{do: [], ensure: {{in_parallel: [{{try: {task}}}]}}}}}}]}}"),
+        format!(
+            "{{in_parallel: [{{try: {{do: [], ensure: {{in_parallel: [{{try: {task}}}]}}}}}}]}}"
+        ),
     ]
     .into_iter()
-    .chain(["on_success", "on_failure", "on_abort", "on_error", "ensure"].map(|hook| {
-        format!("{{try: {{do: []}}, {hook}: {{in_parallel: [{{do: [{task}]}}]}}}}")
-    })) {
+    .chain(
+        ["on_success", "on_failure", "on_abort", "on_error", "ensure"].map(|hook| {
+            format!("{{try: {{do: []}}, {hook}: {{in_parallel: [{{do: [{task}]}}]}}}}")
+        }),
+    ) {
         let facts = shown(&with_plan(&format!("[{{get: r}}, {step}]")));
         let steps = facts["steps"].as_array().unwrap();
         assert_eq!(steps.len(), 2, "{step}");
         assert_eq!(steps[1]["privileged"], json!(true), "{step}");
     }
     for hook in ["on_success", "on_failure", "on_abort", "on_error", "ensure"] {
-        let text = with_plan("[{get: r}]").replace("}]}]", &format!("}}], {hook}: {{try: {task}}}}}]"));
+        let text =
+            with_plan("[{get: r}]").replace("}]}]", &format!("}}], {hook}: {{try: {task}}}}}]"));
         assert_eq!(shown(&text)["steps"][1]["name"], json!("t"), "{text}");
     }
 }
@@ -103,10 +119,15 @@ fn a_task_is_found_wherever_it_stands() {
 #[test]
 fn tags_are_those_in_effect() {
     let text = "resources: [{name: r, type: mock, tags: [check]}]\n\
-        jobs: [{name: j, tags: [job], ensure: {get: r}, plan: [{get: r}, {get: r, tags: [own]}, \
-        {do: [{get: r}, {try: {get: r}}], tags: [do], ensure: {get: r}}, {in_parallel: {steps: [{get: r}]}, tags: [all]}]}]";
+        jobs: [{name: j, tags: [job], ensure: {put: r}, plan: [{put: r}, {put: r, tags: [own]}, \
+        {do: [{put: r}, {try: {put: r}}], tags: [do], ensure: {put: r}}, {in_parallel: {steps: [{put: r}]}, tags: [all]}]}]";
     let facts = shown(text);
-    let tags: Vec<&str> = facts["steps"].as_array().unwrap().iter().map(|step| step["tags"][0].as_str().unwrap()).collect();
+    let tags: Vec<&str> = facts["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["tags"][0].as_str().unwrap())
+        .collect();
     assert_eq!(tags, ["job", "own", "do", "do", "job", "all", "job"]);
     assert_eq!(facts["resources"][0]["tags"], json!(["check"]));
 }
@@ -139,11 +160,9 @@ fn resources_have_the_defaults_of_their_types_and_pipelines_stand_once() {
 #[test]
 fn facts_that_no_request_can_hold_are_refused_and_never_cut() {
     let repeated = |steps: usize, length: usize| {
-        let plan = vec!["{get: r}"; steps].join(",");
-        let long = "x".repeat(length);
-        let text = with_plan(&format!("[{plan}]"));
-        let mut config = config(&text);
-        long.clone_into(&mut config.resources[0].type_);
+        let mut config = config(&with_plan("[{get: r}]"));
+        config.jobs[0].plan = vec![config.jobs[0].plan[0].clone(); steps];
+        config.resources[0].type_ = "x".repeat(length);
         facts(&config)
     };
     let fitting = repeated(1000, 900).unwrap();
@@ -165,8 +184,17 @@ fn value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            prop::collection::vec((prop::sample::select(vec!["uri", "repository", "url", "x"]), inner), 0..4)
-                .prop_map(|fields| fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+            prop::collection::vec(
+                (
+                    prop::sample::select(vec!["uri", "repository", "url", "x"]),
+                    inner
+                ),
+                0..4
+            )
+            .prop_map(|fields| fields
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect()),
         ]
     })
 }
@@ -179,7 +207,7 @@ proptest! {
         let source = if source.is_object() { source } else { json!({"uri": source}) };
         let nested = (0..depth).fold(json!({"get": "r"}), |step, level| match level % 3 {
             0 => json!({"try": step}),
-            1 => json!({"in_parallel": [step]}),
+            1 => json!({"in_parallel": {"steps": [step]}}),
             _ => json!({"do": [], "ensure": step}),
         });
         let pipeline = json!({

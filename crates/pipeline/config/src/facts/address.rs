@@ -70,9 +70,8 @@ fn split_digest(text: &str) -> (&str, &str) {
     let Some(at) = text.rfind('@') else {
         return (text, "");
     };
-    let is_hex = |digits: &str| {
-        !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
-    };
+    let is_hex =
+        |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     let digest = text.get(at + 1..).unwrap_or_default();
     let digits = ["sha256:", "sha512:"]
         .iter()
@@ -112,14 +111,38 @@ mod tests {
         let digest = format!("sha256:{}", "0a".repeat(32));
         for (given, expected) in [
             ("https://git.example.com/app", "https://git.example.com/app"),
-            ("https://ann:s3cret@git.example.com/app", "https://git.example.com/app"),
-            ("https://s3cret@git.example.com:8443/a@b", "https://git.example.com:8443/a@b"),
-            ("https://git.example.com/app?token=s3cret#s3cret", "https://git.example.com/app"),
-            ("https://git.example.com?token=s3cret@x/y", "https://git.example.com"),
-            ("HTTPS:ann:s3cret@git.example.com/app", "HTTPS://git.example.com/app"),
-            ("https:///ann:s3cret@git.example.com/app", "https://git.example.com/app"),
-            ("https://evil.example.com/@good.example.com/app", "https://evil.example.com/@good.example.com/app"),
-            ("https://evil.example.com\\@good.example.com/app", UNREADABLE),
+            (
+                "https://ann:s3cret@git.example.com/app",
+                "https://git.example.com/app",
+            ),
+            (
+                "https://s3cret@git.example.com:8443/a@b",
+                "https://git.example.com:8443/a@b",
+            ),
+            (
+                "https://git.example.com/app?token=s3cret#s3cret",
+                "https://git.example.com/app",
+            ),
+            (
+                "https://git.example.com?token=s3cret@x/y",
+                "https://git.example.com",
+            ),
+            (
+                "HTTPS:ann:s3cret@git.example.com/app",
+                "HTTPS://git.example.com/app",
+            ),
+            (
+                "https:///ann:s3cret@git.example.com/app",
+                "https://git.example.com/app",
+            ),
+            (
+                "https://evil.example.com/@good.example.com/app",
+                "https://evil.example.com/@good.example.com/app",
+            ),
+            (
+                "https://evil.example.com\\@good.example.com/app",
+                UNREADABLE,
+            ),
             ("https://evil.example.com\t/app", UNREADABLE),
             (" https://ann:s3cret@git.example.com", UNREADABLE),
             ("ext::sh -c s3cret", UNREADABLE),
@@ -130,12 +153,24 @@ mod tests {
             ("golang", "golang"),
             ("host:5000/team/image:1", "host:5000/team/image:1"),
             (&format!("golang@{digest}"), &format!("golang@{digest}")),
-            (&format!("host:5000/a/b:1@{digest}"), &format!("host:5000/a/b:1@{digest}")),
-            (&format!("https://ann:s3cret@host/a@{digest}"), &format!("https://host/a@{digest}")),
+            (
+                &format!("host:5000/a/b:1@{digest}"),
+                &format!("host:5000/a/b:1@{digest}"),
+            ),
+            (
+                &format!("https://ann:s3cret@host/a@{digest}"),
+                &format!("https://host/a@{digest}"),
+            ),
             ("a@sha256:s3cret", "sha256:s3cret"),
             ("((repository))", "((repository))"),
-            ("https://((user)):((password))@host/app", "https://((…))@host/app"),
-            ("https://((vars:evil))@good.example.com/", "https://((…))@good.example.com/"),
+            (
+                "https://((user)):((password))@host/app",
+                "https://((…))@host/app",
+            ),
+            (
+                "https://((vars:evil))@good.example.com/",
+                "https://((…))@good.example.com/",
+            ),
             ("", ""),
             ("@", ""),
             ("://", "://"),
