@@ -79,7 +79,7 @@ pub use kept::{HIJACK_GRACE, KeptContainer};
 pub use news::{Missed, News, Newsstand};
 pub use pipelines::{
     BuildBrief, DeletionPolicy, Job, JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline,
-    PipelineClaim, PipelineObject, PipelineSummary, Resource, SavePipeline, Saved,
+    PipelineClaim, PipelineHead, PipelineObject, PipelineSummary, Resource, SavePipeline, Saved,
 };
 pub use resource_caches::{CacheOwner, ResourceCache};
 pub use sealer::{SealError, Sealer};

@@ -22,7 +22,7 @@ pub use child::Parent;
 pub use list::PipelineSummary;
 use list::columns;
 pub use manage::Pausing;
-pub use objects::{DeletionPolicy, PipelineClaim, PipelineObject};
+pub use objects::{DeletionPolicy, PipelineClaim, PipelineHead, PipelineObject};
 pub use overview::{BuildBrief, JobOverview, JobsOf};
 pub use save::{SavePipeline, Saved};
 

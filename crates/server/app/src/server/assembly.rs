@@ -16,6 +16,7 @@ use airside_orchestrator::{Orchestrator, WorkerEntry};
 use airside_registry::Registry;
 use airside_scheduler::{Scheduler, SchedulerLoop};
 use airside_secrets::{Credentials, IdTokens};
+use airside_setting::PipelineSetter;
 use airside_store::{Alone, ContainerFilter, Store};
 use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
@@ -53,6 +54,7 @@ pub(crate) struct Server {
     pub(crate) store: Store,
     auth: Auth,
     connectors: Connectors,
+    pipelines: PipelineSetter,
     pub(super) credentials: Credentials,
     pub(super) id_tokens: IdTokens,
     pub(crate) logs: Logs,
@@ -80,7 +82,8 @@ impl Server {
         let id_tokens = IdTokens::new(base.store.clone(), issuer, rotation);
         let credentials = credentials(options, &checkers, &id_tokens).await?;
         let ways = CheckWays::new(fleet.orchestrator.clone(), Some(checkers));
-        let engine = engine(&base, &fleet, options, url, &credentials, &ways);
+        let pipelines = pipelines(&base);
+        let engine = engine(&base, &fleet, options, url, &credentials, &ways, &pipelines);
         let (checks, check_loop) = checks(&base, &engine, options, &credentials, ways);
         let collector = collector(&base, &fleet, options, data);
         fleet.orchestrator.attend_kept().await?;
@@ -109,6 +112,7 @@ impl Server {
             store: base.store,
             auth: base.auth,
             connectors: base.connectors,
+            pipelines,
             credentials,
             id_tokens,
             logs: base.logs,
@@ -140,6 +144,7 @@ impl Server {
         )
         .with_checks(Arc::new(self.checks.clone()))
         .with_connectors(self.connectors.clone())
+        .with_pipelines(self.pipelines.clone())
         .with_credentials(self.credentials.clone())
         .with_id_tokens(self.id_tokens.clone())
         .with_log_level(Arc::new(log_level))
@@ -197,6 +202,12 @@ async fn credentials(
     }))
 }
 
+/// Returns the setter of pipelines, for the API, for steps and for objects of clusters. A cluster
+/// that judges pipelines is plugged in here, by [`PipelineSetter::with_judge`].
+fn pipelines(base: &Foundation) -> PipelineSetter {
+    PipelineSetter::new(base.store.clone())
+}
+
 fn engine(
     base: &Foundation,
     fleet: &Fleet,
@@ -204,6 +215,7 @@ fn engine(
     url: &str,
     credentials: &Credentials,
     check_ways: &CheckWays,
+    pipelines: &PipelineSetter,
 ) -> Engine {
     Engine::new(EngineOptions {
         store: base.store.clone(),
@@ -212,6 +224,7 @@ fn engine(
         metrics: base.metrics.clone(),
         external_url: url.to_owned(),
         address: fleet.hub_address.to_string(),
+        pipelines: pipelines.clone(),
         credentials: credentials.clone(),
         mock_image: options.workers.local.mock_image(),
         registries: options.workers.registries(),

@@ -13,6 +13,7 @@ use airside_model::{BuildId, BuildStatus, Plan, TeamId, WorkerName};
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
 use airside_runtime::AnyRuntime;
 use airside_secrets::Credentials;
+use airside_setting::PipelineSetter;
 use airside_store::{Container, OneOff, Store, WorkerKind, testing::TestDatabase};
 use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
@@ -123,6 +124,7 @@ impl Server {
             metrics: metrics.clone(),
             external_url: "http://127.0.0.1".to_owned(),
             address: String::new(),
+            pipelines: PipelineSetter::new(store.clone()),
             credentials: credentials.clone(),
             mock_image: None,
             registries: Default::default(),

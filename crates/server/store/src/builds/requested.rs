@@ -79,23 +79,21 @@ impl Store {
 
     /// Returns the build that the object with this uid asked for, if it did.
     pub async fn requested_build(&self, uid: &str) -> Result<Option<BuildId>> {
-        let row: Option<(i64,)> = query_as(sql!(
-            "SELECT build_id FROM build_requests WHERE uid = $1"
-        ))
-        .bind(uid)
-        .fetch_optional(&self.read)
-        .await?;
+        let row: Option<(i64,)> =
+            query_as(sql!("SELECT build_id FROM build_requests WHERE uid = $1"))
+                .bind(uid)
+                .fetch_optional(&self.read)
+                .await?;
         Ok(row.map(|(id,)| BuildId(id)))
     }
 
     /// Returns the uid of the object that asked for the build, if one did.
     pub async fn build_request(&self, build: BuildId) -> Result<Option<String>> {
-        let row: Option<(String,)> = query_as(sql!(
-            "SELECT uid FROM build_requests WHERE build_id = $1"
-        ))
-        .bind(build.0)
-        .fetch_optional(&self.read)
-        .await?;
+        let row: Option<(String,)> =
+            query_as(sql!("SELECT uid FROM build_requests WHERE build_id = $1"))
+                .bind(build.0)
+                .fetch_optional(&self.read)
+                .await?;
         Ok(row.map(|(uid,)| uid))
     }
 

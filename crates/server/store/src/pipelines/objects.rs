@@ -5,7 +5,7 @@ use airside_model::{PipelineId, TeamId};
 
 use super::{Parent, SavePipeline, Saved};
 use crate::{
-    Error, News, Result, Store, corrupt,
+    Error, InstanceVars, News, Result, Store, corrupt,
     db::{On, Tx, here, query, query_as, sql},
     now,
 };
@@ -56,6 +56,15 @@ pub struct PipelineObject {
     pub applied_paused: Option<bool>,
     /// The `exposed` of the object, which is acted on like `paused`.
     pub applied_exposed: Option<bool>,
+}
+
+/// A pipeline without its configuration, and the object that sets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PipelineHead {
+    pub id: PipelineId,
+    pub archived: bool,
+    pub config_version: i64,
+    pub object: Option<PipelineObject>,
 }
 
 /// The consequence of a save for the object that sets the pipeline, if one does.
@@ -109,10 +118,7 @@ macro_rules! columns {
     };
 }
 
-async fn fetch<'a>(
-    on: impl Into<On<'a>>,
-    pipeline: PipelineId,
-) -> Result<Option<PipelineObject>> {
+async fn fetch<'a>(on: impl Into<On<'a>>, pipeline: PipelineId) -> Result<Option<PipelineObject>> {
     let row: Option<Row> = query_as(sql!(columns!(), " WHERE o.pipeline_id = $1"))
         .bind(pipeline.0)
         .fetch_optional(on)
@@ -193,6 +199,34 @@ impl Store {
             self.announce(News::PipelineChanged(id));
         }
         Ok(released)
+    }
+
+    /// Returns a pipeline's version and the object that sets it.
+    pub async fn pipeline_head(
+        &self,
+        team: TeamId,
+        name: &str,
+        vars: &InstanceVars,
+    ) -> Result<Option<PipelineHead>> {
+        let row: Option<(i64, bool, i64)> = query_as(sql!(
+            "SELECT id, archived, config_version FROM pipelines
+             WHERE team_id = $1 AND name = $2 AND instance_vars = $3"
+        ))
+        .bind(team.0)
+        .bind(name)
+        .bind(vars.to_string())
+        .fetch_optional(&self.read)
+        .await?;
+        let Some((id, archived, config_version)) = row else {
+            return Ok(None);
+        };
+        let id = PipelineId(id);
+        Ok(Some(PipelineHead {
+            id,
+            archived,
+            config_version,
+            object: fetch(&self.read, id).await?,
+        }))
     }
 
     /// Returns the object that sets the pipeline, if one does.

@@ -4,7 +4,8 @@ use airside_model::{PipelineId, Quota, ResourceId, SaveJob, SaveResource, TeamId
 use serde_json::Value;
 
 use super::{
-    Pipeline, PipelineClaim, PipelineSummary, contents, list, open_config, sealed_as, sources, summary_of,
+    Pipeline, PipelineClaim, PipelineSummary, contents, list, open_config, sealed_as, sources,
+    summary_of,
 };
 use crate::{
     Error, InstanceVars, News, Result, Store, corrupt,

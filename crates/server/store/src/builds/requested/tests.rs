@@ -73,9 +73,15 @@ async fn an_object_has_one_build(database: TestDatabase) {
         panic!("the first call creates a build");
     };
     assert_eq!(build.created_by.as_deref(), Some("kubernetes:ann"));
-    assert_eq!(stage.request("u1").await, RequestedBuild::Existing(build.clone()));
+    assert_eq!(
+        stage.request("u1").await,
+        RequestedBuild::Existing(build.clone())
+    );
     assert_eq!(store.requested_build("u1").await.unwrap(), Some(build.id));
-    assert_eq!(store.build_request(build.id).await.unwrap().as_deref(), Some("u1"));
+    assert_eq!(
+        store.build_request(build.id).await.unwrap().as_deref(),
+        Some("u1")
+    );
     assert_eq!(store.requested_build("u2").await.unwrap(), None);
     let other = stage.request("u2").await;
     assert_eq!(other.build().unwrap().name, "2", "no number is lost");
@@ -132,7 +138,10 @@ async fn a_collected_build_is_not_made_again(database: TestDatabase) {
     let earlier = now().minus(Duration::from_secs(60));
     assert_eq!(store.collect_build_requests(earlier, 10).await.unwrap(), 0);
     assert_eq!(store.collect_build_requests(later, 10).await.unwrap(), 1);
-    assert!(matches!(stage.request("u").await, RequestedBuild::Created(_)));
+    assert!(matches!(
+        stage.request("u").await,
+        RequestedBuild::Created(_)
+    ));
 }
 
 async fn a_mirror_reads_the_newest_builds(database: TestDatabase) {
@@ -152,7 +161,10 @@ async fn a_mirror_reads_the_newest_builds(database: TestDatabase) {
         (1, 1, vec![5, 3]),
         (0, 0, vec![]),
     ] {
-        let newest = store.newest_builds(job, unfinished, finished).await.unwrap();
+        let newest = store
+            .newest_builds(job, unfinished, finished)
+            .await
+            .unwrap();
         let newest: Vec<BuildId> = newest.iter().map(|build| build.id).collect();
         let expected: Vec<BuildId> = expected.into_iter().map(|at: usize| ids[at]).collect();
         assert_eq!(newest, expected);

@@ -2,7 +2,7 @@ use airside_model::{BuildId, JobId, SaveJob};
 use serde_json::json;
 
 use super::*;
-use crate::{InstanceVars, NewBuild, Newsstand, Pausing, testing::TestDatabase};
+use crate::{NewBuild, Newsstand, Pausing, testing::TestDatabase};
 
 crate::on_both_databases!(
     an_object_sets_a_pipeline_until_it_is_released,
@@ -42,9 +42,15 @@ impl Stage {
         }
     }
 
+    async fn claim(&self, id: PipelineId, version: i64, object: PipelineObject) -> Result<()> {
+        self.store.claim_pipeline(id, version, &object).await
+    }
+
     async fn set(&self, object: &PipelineObject) -> Saved {
         let claim = PipelineClaim::Object(object);
-        let saved = self.store.save_claimed_pipeline(self.save("p"), None, claim);
+        let saved = self
+            .store
+            .save_claimed_pipeline(self.save("p"), None, claim);
         saved.await.unwrap()
     }
 }
@@ -84,7 +90,19 @@ async fn an_object_sets_a_pipeline_until_it_is_released(database: TestDatabase) 
     let saved = stage.set(&first).await;
     let id = saved.pipeline.id;
     assert!(saved.created && saved.pipeline.paused);
-    assert_eq!(store.pipeline_object(id).await.unwrap(), Some(first.clone()));
+    assert_eq!(
+        store.pipeline_object(id).await.unwrap(),
+        Some(first.clone())
+    );
+    let head = |name| store.pipeline_head(stage.team, name, &saved.pipeline.instance_vars);
+    let expected = PipelineHead {
+        id,
+        archived: false,
+        config_version: saved.pipeline.config_version,
+        object: Some(first.clone()),
+    };
+    assert_eq!(head("p").await.unwrap(), Some(expected));
+    assert_eq!(head("q").await.unwrap(), None);
 
     let second = PipelineObject {
         uid: "u2".into(),
@@ -131,7 +149,7 @@ async fn settings_of_an_object_are_applied_when_they_change(database: TestDataba
 
     let mut news = store.news();
     let version = saved.pipeline.config_version;
-    let claimed = store.claim_pipeline(id, version, &with(4, Some(false), None));
+    let claimed = stage.claim(id, version, with(4, Some(false), None));
     claimed.await.unwrap();
     let pipeline = store.pipeline_by_id(id).await.unwrap().unwrap();
     assert!(!pipeline.paused && pipeline.paused_by.is_none());
@@ -143,7 +161,10 @@ async fn settings_of_an_object_are_applied_when_they_change(database: TestDataba
     let saved = stage.set(&with(5, Some(true), None)).await;
     let pipeline = store.pipeline_by_id(id).await.unwrap().unwrap();
     assert!(saved.pipeline.paused && pipeline.paused);
-    assert_eq!(pipeline.paused_by.as_deref(), Some("kubernetes:ci-main/app"));
+    assert_eq!(
+        pipeline.paused_by.as_deref(),
+        Some("kubernetes:ci-main/app")
+    );
     assert_eq!(
         all(&mut news),
         [News::PipelineSet(id), News::PipelinePaused(id)]
@@ -183,16 +204,16 @@ async fn a_claim_needs_the_version_that_was_looked_at(database: TestDatabase) {
     let store = &stage.store;
     let old = store.save_pipeline(stage.save("p")).await.unwrap().pipeline;
     let new = store.save_pipeline(stage.save("p")).await.unwrap().pipeline;
-    let refused = store.claim_pipeline(old.id, old.config_version, &object(1));
+    let refused = stage.claim(old.id, old.config_version, object(1));
     assert!(matches!(
         refused.await.unwrap_err(),
         Error::ConfigVersion { current: None }
     ));
-    let claimed = store.claim_pipeline(old.id, new.config_version, &object(1));
+    let claimed = stage.claim(old.id, new.config_version, object(1));
     claimed.await.unwrap();
     assert!(store.pipeline_object(old.id).await.unwrap().is_some());
     store.archive_pipeline(old.id).await.unwrap();
-    let refused = store.claim_pipeline(old.id, new.config_version, &object(2));
+    let refused = stage.claim(old.id, new.config_version, object(2));
     refused.await.unwrap_err();
 }
 
@@ -202,7 +223,10 @@ async fn an_object_loses_pipelines_that_are_renamed_or_destroyed(database: TestD
     let owner = || store.object_of_any_instance(stage.team, "p");
     let id = stage.set(&object(1)).await.pipeline.id;
     assert_eq!(owner().await.unwrap(), Some(object(1)));
-    assert_eq!(store.object_of_any_instance(stage.team, "q").await.unwrap(), None);
+    assert_eq!(
+        store.object_of_any_instance(stage.team, "q").await.unwrap(),
+        None
+    );
 
     let mut news = store.news();
     assert!(store.rename_pipelines(stage.team, "p", "q").await.unwrap());
@@ -234,8 +258,14 @@ async fn a_build_sets_a_pipeline_through_an_object(database: TestDatabase) {
         store.save_claimed_pipeline(stage.save("p"), parent, claim)
     };
     let saved = set(newer).await.unwrap();
-    assert!(!saved.pipeline.paused, "as every pipeline that a build sets");
+    assert!(
+        !saved.pipeline.paused,
+        "as every pipeline that a build sets"
+    );
     assert!(matches!(set(older).await, Err(Error::SetByNewerBuild)));
     let id = saved.pipeline.id;
-    assert_eq!(store.pipeline_object(id).await.unwrap(), Some(first.clone()));
+    assert_eq!(
+        store.pipeline_object(id).await.unwrap(),
+        Some(first.clone())
+    );
 }
