@@ -22,6 +22,8 @@ mod name;
 mod read;
 mod rules;
 mod setter;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use clear_secrets::literal_secrets;
 pub use judge::{AllowAll, Judge, JudgeError, PipelineProposal};

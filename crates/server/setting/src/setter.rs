@@ -35,7 +35,8 @@ pub struct SetPipeline<'a> {
     pub instance_vars: &'a InstanceVars,
     pub config: &'a Config,
     pub through: SetThrough,
-    /// The user, build or object that sets the pipeline.
+    /// The user (`oidc:ann`), build (`build:team/pipeline/job #1`) or object
+    /// (`kubernetes:namespace/name`) that sets the pipeline.
     pub by: &'a str,
     /// The version that the change was made from; see [`SavePipeline::expected_version`].
     pub expected_version: Option<i64>,

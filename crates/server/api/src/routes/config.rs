@@ -76,6 +76,8 @@ pub(super) async fn save(
             return Ok(invalid(&[refusal]));
         }
     }
+    let caller = scope.caller()?;
+    let by = format!("{}:{}", caller.connector(), caller.display_user_id());
     let set = SetPipeline {
         team,
         team_name: &scope.team()?.name,
@@ -83,7 +85,7 @@ pub(super) async fn save(
         instance_vars: scope.instance_vars(),
         config: &loaded.config,
         through: SetThrough::Fly,
-        by: scope.caller()?.display_user_id(),
+        by: &by,
         expected_version,
         parent: None,
         object: None,

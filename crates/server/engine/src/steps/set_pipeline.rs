@@ -232,11 +232,11 @@ async fn refused(leaf: Leaf<'_>, error: SetPipelineError) -> Result<Status, Step
     }
 }
 
-/// Returns what policies are told of the build that sets a pipeline: `team/pipeline/job #name`.
+/// Returns what policies are told of the build that sets a pipeline: `build:team/pipeline/job #name`.
 fn setter_name(build: &Build) -> String {
     let pipeline = build.pipeline_name.as_deref().unwrap_or_default();
     let job = build.job_name.as_deref().unwrap_or_default();
-    format!("{}/{pipeline}/{job} #{}", build.team_name, build.name)
+    format!("build:{}/{pipeline}/{job} #{}", build.team_name, build.name)
 }
 
 /// Returns the pipeline's configuration now; an archived or unreadable one is empty.

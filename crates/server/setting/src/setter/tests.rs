@@ -1,72 +1,16 @@
 use airside_model::BuildId;
-use airside_store::{DeletionPolicy, NewBuild, testing::TestDatabase};
-use async_trait::async_trait;
-use parking_lot::Mutex;
+use airside_store::{NewBuild, testing::TestDatabase};
 
 use super::*;
-use crate::FlyMode;
-
-/// A judge that answers as it is told, and remembers what it was asked.
-struct ScriptedJudge {
-    control: Option<TeamControl>,
-    answer: Result<(), JudgeError>,
-    asked: Mutex<Vec<String>>,
-}
+use crate::{
+    FlyMode,
+    testing::{ScriptedJudge, pipeline_object},
+};
 
 type Result<T, E = SetPipelineError> = std::result::Result<T, E>;
 
-#[async_trait]
-impl Judge for ScriptedJudge {
-    fn control(&self, team: &str) -> Option<TeamControl> {
-        self.control.clone().filter(|_| team == "main")
-    }
-
-    async fn judge(&self, proposal: &PipelineProposal<'_>) -> Result<(), JudgeError> {
-        let PipelineProposal {
-            team,
-            pipeline,
-            by,
-            facts,
-            ..
-        } = proposal;
-        assert_eq!(facts.by, *by);
-        assert_eq!(facts.through, Some(proposal.through));
-        let steps = facts.steps.len();
-        let asked = format!("judge {team}/{pipeline} of {steps} steps by {by}");
-        self.asked.lock().push(asked);
-        self.answer.clone()
-    }
-
-    async fn apply(
-        &self,
-        proposal: &PipelineProposal<'_>,
-        config: &Value,
-    ) -> Result<PipelineObject, JudgeError> {
-        assert!(config["jobs"].is_array());
-        let asked = format!("apply {} for {}", proposal.pipeline, proposal.by);
-        self.asked.lock().push(asked);
-        self.answer.clone().map(|()| object("applied"))
-    }
-
-    async fn delete(&self, team: &str, object: &PipelineObject) -> Result<(), JudgeError> {
-        let asked = format!("delete {} of {team}", object.name);
-        self.asked.lock().push(asked);
-        self.answer.clone()
-    }
-}
-
 fn object(name: &str) -> PipelineObject {
-    PipelineObject {
-        cluster: "c".into(),
-        namespace: "ci-main".into(),
-        name: name.into(),
-        uid: "u".into(),
-        generation: 1,
-        hash: "h".into(),
-        deletion_policy: DeletionPolicy::Archive,
-        applied_paused: None,
-        applied_exposed: None,
-    }
+    pipeline_object("ci-main", name)
 }
 
 struct Stage {
@@ -84,17 +28,7 @@ async fn stage(mode: Option<FlyMode>, answer: Result<(), JudgeError>) -> Stage {
         .ensure_main_team(&serde_json::json!({}))
         .await
         .unwrap();
-    let control = mode.map(|fly| TeamControl {
-        cluster: "c".into(),
-        namespace: "ci-main".into(),
-        fly,
-        clear_secrets: false,
-    });
-    let judge = Arc::new(ScriptedJudge {
-        control,
-        answer,
-        asked: Mutex::default(),
-    });
+    let judge = Arc::new(ScriptedJudge::new(mode, answer));
     Stage {
         setter: PipelineSetter::new(store.clone()).with_judge(judge.clone()),
         store,
@@ -142,7 +76,7 @@ impl Stage {
     }
 
     fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut *self.judge.asked.lock())
+        self.judge.take_asked()
     }
 
     async fn summary(&self) -> Option<PipelineSummary> {
