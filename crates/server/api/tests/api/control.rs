@@ -77,10 +77,13 @@ async fn what_an_object_sets_is_changed_there() {
             (StatusCode::FORBIDDEN, OWNED)
         );
         let rename = json!({"name": "q"});
-        let renamed = server.send_json(&ann, "PUT", &format!("{TP}/rename"), &rename);
-        let archived = server.put(&ann, &format!("{TP}/archive"));
-        let destroyed = server.call(Some(&ann), "DELETE", TP);
-        for answer in [renamed.await, archived.await, destroyed.await] {
+        let renaming = format!("{TP}/rename");
+        let answers = [
+            server.send_json(&ann, "PUT", &renaming, &rename).await,
+            server.put(&ann, &format!("{TP}/archive")).await,
+            server.call(Some(&ann), "DELETE", TP).await,
+        ];
+        for answer in answers {
             assert_eq!(answer.status, StatusCode::FORBIDDEN);
             let words = "pipeline p is set by pipeline.ci.airside.dev/app in ci-main; ";
             assert!(answer.text.starts_with(words), "{}", answer.text);
