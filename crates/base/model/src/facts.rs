@@ -68,8 +68,8 @@ pub struct StepFacts {
     /// Present for tasks and runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privileged: Option<bool>,
-    /// The file that a task, `set_pipeline` or `load_var` reads. Its content is not known before the
-    /// step runs.
+    /// The file that a task, `set_pipeline` or `load_var` reads. Its content is not known before
+    /// the step runs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
     /// The artifact that is a task's image.

@@ -37,7 +37,7 @@ pub enum JudgeError {
 /// A cluster, or several, that has a word about the pipelines of some teams.
 ///
 /// The server asks [`Judge::control`] first and follows [`crate::set_route`]. It calls the other
-/// methods only for teams that have a control, and for [`Judge::delete`] only with an object in that
+/// methods only for teams that have a control, and [`Judge::delete`] only with an object in that
 /// control's namespace. Implementations bound their own time, and answer
 /// [`JudgeError::Unavailable`] when it is over.
 #[async_trait]
@@ -49,9 +49,10 @@ pub trait Judge: Send + Sync {
     async fn judge(&self, proposal: &PipelineProposal<'_>) -> Result<(), JudgeError>;
 
     /// Applies the object of a pipeline for a user or build (mode `proxy`), with this
-    /// configuration, and returns the object as it is then. Refused with the name of another manager
-    /// that owns the configuration. `pipeline_objects` gets what is returned, with the configuration
-    /// and in one transaction; if the server dies in between, the next look at the object saves it.
+    /// configuration, and returns the object as it is then. Refused with the name of another
+    /// manager that owns the configuration. The store gets the returned object in the transaction
+    /// that saves the configuration; if the server dies in between, the next look at the object
+    /// saves both.
     async fn apply(
         &self,
         proposal: &PipelineProposal<'_>,

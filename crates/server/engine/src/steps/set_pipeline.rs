@@ -232,7 +232,8 @@ async fn refused(leaf: Leaf<'_>, error: SetPipelineError) -> Result<Status, Step
     }
 }
 
-/// Returns what policies are told of the build that sets a pipeline: `build:team/pipeline/job #name`.
+/// Returns the name by which policies know the build that sets a pipeline:
+/// `build:team/pipeline/job #name`.
 fn setter_name(build: &Build) -> String {
     let pipeline = build.pipeline_name.as_deref().unwrap_or_default();
     let job = build.job_name.as_deref().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! `set_pipeline`: what the step says and does, with and without a cluster that has a word about it.
+//! `set_pipeline`: what the step says and does, with and without a cluster that has a word about
+//! it.
 
 use std::sync::Arc;
 
@@ -65,7 +66,8 @@ impl Stage {
             json!({"id": "upload", "artifact_input": upload}),
             json!({"id": "set", "set_pipeline": step}),
         ]);
-        let build = server.engine.trigger_planned(self.job, "ann", &plan(steps));
+        let steps = plan(steps);
+        let build = server.engine.trigger_planned(self.job, "ann", &steps);
         server.ended(build.await.unwrap().id).await
     }
 
