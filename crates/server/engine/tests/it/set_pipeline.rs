@@ -119,7 +119,10 @@ fn what_is_no_pipeline_fails_with_words() {
         let stage = stage(Some(FlyMode::Judge)).await;
         for (text, words) in [
             ("jobs: [{name: ((job))", "error parsing pipeline:"),
-            ("jobs: [{name: ((job))}]", "invalid pipeline:"),
+            (
+                "jobs: [{name: ((job)), plan: [{get: nothing}]}]",
+                "invalid pipeline:",
+            ),
         ] {
             let (status, log) = stage.set(text, job()).await;
             assert_eq!(status, BuildStatus::Failed, "{log}");
