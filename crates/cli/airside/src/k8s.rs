@@ -1,4 +1,6 @@
-//! `airside k8s`: manifests for clusters whose nodes run steps.
+//! `airside k8s`: manifests for clusters whose nodes run steps, or whose objects are pipelines.
+
+mod control_objects;
 
 use std::path::PathBuf;
 
@@ -12,6 +14,7 @@ use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use serde_json::json;
 
 use airside_app::{target_source::TargetSource, validate::FactsOptions};
+use control_objects::ControlObjects;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -29,6 +32,13 @@ pub(crate) enum K8s {
     /// Print the DaemonSet through which nodes pull from the server's registry
     #[command(after_long_help = NODE_EXAMPLES)]
     NodeAgent(NodeAgent),
+    /// Print the definitions and rights for pipelines, jobs and builds as objects of clusters
+    ///
+    /// Prints the three definitions, the roles airside-ci-view, airside-ci-operate and
+    /// airside-ci-edit for people, a policy that notes who created a build, and the server's own
+    /// rights in each team's namespace. See docs/control-objects.md.
+    #[command(after_long_help = control_objects::EXAMPLES)]
+    ControlObjects(ControlObjects),
     /// Print a pipeline as the object that policies of a cluster judge
     ///
     /// The object has `spec.facts`: every step of every job as one flat list, without sources and
@@ -150,6 +160,7 @@ pub(crate) fn run(command: &K8s) -> Result<()> {
     let text = match command {
         K8s::Rbac(options) => options.manifests()?,
         K8s::NodeAgent(agent) => agent.manifest()?,
+        K8s::ControlObjects(objects) => objects.manifest()?,
         K8s::Facts(options) => judged_object(&options.facts()?)?,
     };
     Ok(airside_app::printing::print(&text)?)

@@ -6,6 +6,7 @@ use airside_agents::Agents;
 use airside_api::ApiState;
 use airside_auth::{Auth, LocalUser};
 use airside_checks::{CheckLoop, CheckService, CheckServiceOptions, CheckWays, WorkerCheckers};
+use airside_control::{Control, ControlParts};
 use airside_engine::{Engine, EngineOptions};
 use airside_gc::Collector;
 use airside_hub::Hub;
@@ -42,6 +43,8 @@ pub(crate) struct Server {
     checks: CheckService,
     pub(super) check_loop: Option<CheckLoop>,
     pub(super) collector: Collector,
+    /// Present if pipelines are objects of clusters.
+    pub(super) control: Option<(Control, ControlParts)>,
     pub(crate) orchestrator: Orchestrator,
     agents: Agents,
     /// Workers that are no targets.
@@ -82,7 +85,8 @@ impl Server {
         let id_tokens = IdTokens::new(base.store.clone(), issuer, rotation);
         let credentials = credentials(options, &checkers, &id_tokens).await?;
         let ways = CheckWays::new(fleet.orchestrator.clone(), Some(checkers));
-        let pipelines = pipelines(&base);
+        let control = options.control.open(&base.store, &base.metrics).await?;
+        let pipelines = pipelines(&base, control.as_ref());
         let engine = engine(&base, &fleet, options, url, &credentials, &ways, &pipelines);
         let (checks, check_loop) = checks(&base, &engine, options, &credentials, ways);
         let collector = collector(&base, &fleet, options, data);
@@ -95,7 +99,9 @@ impl Server {
             Arc::new(move |inputs: &[ResourceId]| inputs.iter().for_each(|id| wants.want(*id))),
             options.scheduling.spacing(),
         );
+        let parts = control_parts(&base.store, &engine, &scheduler, &pipelines, url);
         Ok(Self {
+            control: control.map(|control| (control, parts)),
             engine,
             scheduler,
             driver: Some(driver),
@@ -202,10 +208,34 @@ async fn credentials(
     }))
 }
 
-/// Returns the setter of pipelines, for the API, for steps and for objects of clusters. A cluster
-/// that judges pipelines is plugged in here, by [`PipelineSetter::with_judge`].
-fn pipelines(base: &Foundation) -> PipelineSetter {
-    PipelineSetter::new(base.store.clone())
+/// Returns the setter of pipelines, for the API, for steps and for objects of clusters. Clusters
+/// of the control file judge them.
+fn pipelines(base: &Foundation, control: Option<&Control>) -> PipelineSetter {
+    let setter = PipelineSetter::new(base.store.clone());
+    match control {
+        Some(control) => setter.with_judge(Arc::new(control.clone())),
+        None => setter,
+    }
+}
+
+/// Returns what objects of clusters act on.
+fn control_parts(
+    store: &Store,
+    engine: &Engine,
+    scheduler: &Scheduler,
+    pipelines: &PipelineSetter,
+    url: &str,
+) -> ControlParts {
+    let builds = EngineBuilds {
+        store: store.clone(),
+        engine: engine.clone(),
+        scheduler: scheduler.clone(),
+    };
+    ControlParts {
+        setter: pipelines.clone(),
+        builds: Arc::new(builds),
+        external_url: url.to_owned(),
+    }
 }
 
 fn engine(
