@@ -86,7 +86,7 @@ test-hostile: build rootfs ## Tests of hostile tenants, steps, strangers and ser
 .PHONY: test-cluster
 test-cluster: build cluster-images ## The same with steps as pods, in short; needs `make cluster` first
 	$(CLUSTER_RULES)
-	$(CLUSTER_ENV) cargo test -p airside-scenarios --test cluster -- --test-threads 2 path:: agent:: checks:: images:: registry:: get_image:: image_user:: crash::
+	$(CLUSTER_ENV) cargo test -p airside-scenarios --test cluster -- --test-threads 2 path:: agent:: checks:: images:: registry:: get_image:: image_user:: crash:: control::
 	$(CLUSTER_ENV) cargo test -p airside-scenarios --test images -- everything::
 
 .PHONY: test-cluster-all

@@ -12,6 +12,7 @@ mod agent;
 mod checks;
 mod checks_many;
 mod claim;
+mod control;
 mod crash;
 mod credentials;
 mod etcd;
