@@ -11,6 +11,7 @@ mod git;
 mod github_release;
 mod http;
 mod inspect;
+mod kubernetes;
 mod lenient;
 mod log;
 mod loopback;
@@ -50,6 +51,7 @@ pub const NATIVE: &[&str] = &[
     "git",
     "github-release",
     "http",
+    "kubernetes",
     "mock",
     "pool",
     "registry-image",
@@ -64,6 +66,7 @@ enum Type {
     Git,
     GithubRelease,
     Http,
+    Kubernetes,
     Mock,
     Pool,
     RegistryImage,
@@ -78,6 +81,7 @@ impl Type {
             "git" => Some(Self::Git),
             "github-release" => Some(Self::GithubRelease),
             "http" => Some(Self::Http),
+            "kubernetes" => Some(Self::Kubernetes),
             "mock" => Some(Self::Mock),
             "pool" => Some(Self::Pool),
             "registry-image" => Some(Self::RegistryImage),
@@ -128,6 +132,7 @@ pub fn check(
         Type::Git => git::check(request, log),
         Type::GithubRelease => github_release::check(request, log),
         Type::Http => http::check(request, log),
+        Type::Kubernetes => kubernetes::check(request, log),
         Type::Mock => mock::check(request, privilege, log),
         Type::Pool => pool::check(request, log),
         Type::RegistryImage => registry_image::check(request, log),
@@ -148,6 +153,7 @@ pub fn fetch(
         Type::Git => git::fetch(request, dest, log),
         Type::GithubRelease => github_release::fetch(request, dest, log),
         Type::Http => http::fetch(request, dest, log),
+        Type::Kubernetes => kubernetes::fetch(request, dest, log),
         Type::Mock => mock::fetch(request, dest, log),
         Type::Pool => pool::fetch(request, dest, log),
         Type::RegistryImage => registry_image::fetch(request, dest, log),
@@ -168,6 +174,7 @@ pub fn push(
         Type::Git => git::push(request, src, log),
         Type::GithubRelease => github_release::push(request, src, log),
         Type::Http => http::push(request, src, log),
+        Type::Kubernetes => kubernetes::push(request, src, log),
         Type::Mock => mock::push(request, src, log),
         Type::Pool => pool::push(request, src, log),
         Type::RegistryImage => registry_image::push(request, src, log),
