@@ -79,9 +79,11 @@ fn config(trust: &Trust, identity: Option<&Identity>) -> Result<Arc<ClientConfig
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(NoVerifier(provider))),
         Trust::Public => builder.with_root_certificates(roots(&[])?),
-        Trust::Also(more) => builder
-            .dangerous()
-            .with_custom_certificate_verifier(given(roots(more)?, more, provider)?),
+        Trust::Also(more) => builder.dangerous().with_custom_certificate_verifier(given(
+            roots(more)?,
+            more,
+            provider,
+        )?),
         Trust::Only(these) => {
             let mut roots = RootCertStore::empty();
             add(&mut roots, these)?;

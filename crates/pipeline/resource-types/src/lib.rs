@@ -120,6 +120,12 @@ pub fn needs_programs(type_: &str, source: &Object) -> bool {
     }
 }
 
+/// True if a type may act as the service account of its step's pod. Checks of such a type share no
+/// container with checks of other types.
+pub fn uses_pod_account(type_: &str) -> bool {
+    Type::find(type_) == Some(Type::Kubernetes)
+}
+
 /// The versions after the given one, oldest first, beginning with the given one if it still exists.
 /// A server that checks by itself says which privilege the check should seem to have.
 pub fn check(

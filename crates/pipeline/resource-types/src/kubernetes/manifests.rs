@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn mistakes_name_file_and_line() {
         for (text, words) in [
-            ("a: b\n---\nx: [1\n", "a.yml, line 4: it is no YAML"),
+            ("# a\n---\nx: [1\n", "a.yml, line 3: it is no YAML"),
             (
                 "- a\n",
                 "a.yml, document 1: it has no apiVersion and kind of an object",
