@@ -8,7 +8,7 @@ use crate::{
     verdict::text,
 };
 
-/// What a caller knows and wants of an object.
+/// A caller's knowledge of an object, and its tests of the object's fields.
 #[derive(Clone, Debug, Default)]
 pub struct StatusRules {
     /// All of these hold for an object that is done. Where there are none, its kind decides.

@@ -69,7 +69,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // What is left goes with the cluster.
+        // A namespace that stays goes with the cluster.
         let args = ["delete", "namespace", &self.name, "--wait=false"];
         let _ = Command::new("kubectl").args(args).output();
     }

@@ -44,7 +44,7 @@ pub(super) struct AbortGuard {
 
 struct AbortState {
     access: ClusterAccess,
-    /// What this put has created, and nothing that was there before.
+    /// The objects that this put has created; none that was there before.
     created: Mutex<Vec<(ObjectAddress, String)>>,
     is_aborted: AtomicBool,
 }
@@ -104,7 +104,7 @@ fn listen(
     }
     state.is_aborted.store(true, Ordering::SeqCst);
     let lines = state.delete_all();
-    // A put that has ended meanwhile needs no message.
+    // The put may have ended meanwhile, and then needs no message.
     let _ = sender.send(WaitEvent::Aborted(lines));
 }
 

@@ -16,7 +16,7 @@ const MAX_REFUSAL: u64 = 64 << 10;
 const JSON: &str = "application/json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// What a request asks the API server to do.
+/// A request's method and body.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ApiCall<'a> {
     Get,

@@ -63,7 +63,7 @@ fn since(mut found: Vec<Version>, given: Option<&Version>) -> Vec<Version> {
     found.split_off(at.unwrap_or_default())
 }
 
-/// What a check asks the API server for.
+/// The objects that a check asks the API server for.
 pub(super) enum CheckQuery {
     Object(String),
     Objects(String),

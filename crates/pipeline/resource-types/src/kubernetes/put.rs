@@ -44,10 +44,10 @@ pub(crate) fn push(
     let access = ClusterAccess::new(&source.credentials)?;
     let client = ApiClient::new(&access)?;
     let (sender, receiver) = channel();
-    let guard = match params.delete_on_abort {
-        true => Some(AbortGuard::start(&access, sender.clone())?),
-        false => None,
-    };
+    let guard = params
+        .delete_on_abort
+        .then(|| AbortGuard::start(&access, sender.clone()))
+        .transpose()?;
     let namespace = source.namespace.as_ref().or(access.namespace.as_ref());
     let put = Put {
         namespace: namespace.map_or_else(|| "default".to_owned(), Clone::clone),
@@ -196,6 +196,9 @@ impl Put<'_> {
             (false, _) => &["get", "watch"],
         };
         rights.add(verbs, resource, namespace, name);
+        if self.params.delete_on_abort {
+            rights.add(&["delete"], resource, namespace, name);
+        }
     }
 
     fn find(

@@ -49,7 +49,7 @@ struct SourceForm {
     token: Option<String>,
 }
 
-/// Who asks, and whom.
+/// The identity of requests, and the API server that they go to.
 #[derive(Clone)]
 pub(super) enum Credentials {
     ServiceAccount,
@@ -314,7 +314,7 @@ struct PruneForm {
     kinds: Vec<String>,
 }
 
-/// What of an object's pods goes to the build's log.
+/// The parts of an object's pods that go to the build's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FollowChoice {
     pub(super) logs: bool,
@@ -461,7 +461,7 @@ impl GetParams {
     }
 }
 
-/// How the type reads its settings.
+/// The readers of the type's settings.
 pub(crate) const FORMS: Forms = Forms {
     source: Form {
         keys: field_names::<SourceForm>,

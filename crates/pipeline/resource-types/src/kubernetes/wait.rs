@@ -28,7 +28,7 @@ const UNREPORTED: Duration = Duration::from_secs(60);
 /// Lines about one object: what changes for ever is not told for ever.
 const MAX_LINES: u32 = 200;
 
-/// Something that happened while a put waits.
+/// An event that a put handles while it waits.
 pub(super) enum WaitEvent {
     Object {
         index: usize,
@@ -243,7 +243,7 @@ impl Waiter<'_> {
     }
 }
 
-/// Why a wait ended before all were done.
+/// The cause of a wait's end before all objects were done.
 enum WaitEnd {
     /// An object failed, or was not done in time.
     Failed(String),
@@ -261,7 +261,7 @@ fn is_failed(verdict: &ObjectVerdict) -> bool {
 }
 
 fn handle(object: &mut AwaitedObject, event: WatchEvent, log: &mut dyn Write) {
-    // What comes after the end of an object is another put's.
+    // Changes after the end of an object are another put's.
     if object.verdict.is_final() {
         return;
     }

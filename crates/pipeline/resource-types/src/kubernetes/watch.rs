@@ -21,14 +21,14 @@ use crate::Failure;
 const MAX_LINE: u64 = 8 << 20;
 /// Seconds after which the API server ends the watch of an object.
 pub(super) const OBJECT_SECONDS: u64 = 45;
-/// The same for what is only followed.
+/// Seconds after which the API server ends the watch of pods and events.
 pub(super) const FOLLOWED_SECONDS: u64 = 290;
 /// Time that a watch may be silent beyond its own end.
 const GRACE: Duration = Duration::from_secs(20);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Something that a watch has to tell.
+/// A report of a watch.
 #[derive(Debug)]
 pub(super) enum WatchEvent {
     /// An object as it is now.
@@ -39,7 +39,7 @@ pub(super) enum WatchEvent {
     Trouble { status: Option<u16>, why: String },
 }
 
-/// What is watched.
+/// A selection of objects to watch.
 pub(super) struct Watch {
     /// Path of the collection, without a query.
     pub(super) collection: String,
@@ -83,9 +83,9 @@ struct WatchThread<F> {
     tell: F,
 }
 
-/// How a connection of a watch ended.
+/// The end of one connection of a watch.
 enum WatchEnd {
-    /// As announced, or by a cut: changes go on from the last version.
+    /// It ended as announced, or was cut: changes go on from the last version.
     GoOn { had_lines: bool },
     /// The API server does not remember the version.
     Expired,

@@ -108,7 +108,7 @@ fn by_itself(request: &Request) -> Response {
         ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews") => {
             answer(201, &json!({"status": {"userInfo": {"username": "ann"}}}))
         }
-        // Pods, events and logs that nobody asked about: an empty watch.
+        // An empty watch, where the test does not look at pods and events.
         ("GET", "/api/v1/namespaces/ns/pods" | "/api/v1/namespaces/ns/events") => {
             Response::new(200, "")
         }

@@ -38,6 +38,7 @@ pub(crate) fn spec() -> PlacementSpec {
         hermetic: false,
         user: None,
         tags: Vec::new(),
+        native_type: None,
     }
 }
 

@@ -78,6 +78,7 @@ impl Preflight {
             hermetic: shape == Shape::Hermetic,
             user: None,
             tags: Vec::new(),
+            native_type: None,
         }
     }
 }

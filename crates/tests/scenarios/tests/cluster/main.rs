@@ -23,6 +23,7 @@ mod images;
 mod inside;
 mod limits;
 mod nodes;
+mod objects;
 mod outage;
 mod outage_links;
 mod outage_nodes;

@@ -171,7 +171,7 @@ fn read(client: &ApiClient, source: &LogSource, sender: &SyncSender<WaitEvent>, 
         Err(error) => error.status(),
     };
     let key = source.key.clone();
-    // A put that has ended needs no more of it.
+    // The put may have ended meanwhile, and then has no use for it.
     let _ = sender.send(WaitEvent::LogEnd { key, status });
 }
 

@@ -1,4 +1,4 @@
-//! Which objects belong to the one that is followed, by their owner references.
+//! The objects that belong to the one that is followed, by their owner references.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ const MAX_LEVELS: u32 = 3;
 /// Objects that are remembered.
 const MAX_KNOWN: usize = 2000;
 
-/// What is known about objects of the namespace, by their uids.
+/// The objects of the namespace that are known to belong to the followed one, or not to.
 pub(super) struct Owners {
     namespace: String,
     known: HashMap<String, bool>,

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::super::{apply::FIELD_MANAGER, kinds::ObjectKind, names::text, settings::FollowChoice};
 
-/// Which pods of the namespace are followed.
+/// The pods of the namespace that are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FollowedPods {
-    /// Those that a query of the API server selects.
+    /// The pods that a query of the API server selects.
     Selected(String),
-    /// Those whose owners lead to the object.
+    /// The pods whose owners lead to the object.
     Owned,
 }
 
