@@ -21,7 +21,7 @@ pub(crate) fn behind<'a>(
 ) -> Option<String> {
     let generation = of(object);
     let observed = number(object, "/status/observedGeneration");
-    let observed = observed.or(is_always_reported.then_some(0));
+    let observed = observed.or_else(|| is_always_reported.then_some(0));
     if let Some(observed) = observed.filter(|observed| *observed < generation) {
         return Some(format!(
             "its status is about generation {observed}, and it has generation {generation}"

@@ -143,7 +143,10 @@ impl std::fmt::Display for FieldPath {
 fn is_item(item: &Value, key: &str, text: &str) -> bool {
     match item.get(key) {
         Some(Value::String(found)) => found == text,
-        Some(found @ (Value::Number(_) | Value::Bool(_))) => found.to_string() == text,
+        Some(found @ (Value::Number(_) | Value::Bool(_))) => {
+            let shown = found.to_string();
+            shown == text
+        }
         _ => false,
     }
 }

@@ -147,7 +147,7 @@ impl Put<'_> {
                 .into_iter()
                 .zip(is_main)
                 .filter(|(_, is_main)| *is_main);
-            main = found.map(|(object, _)| object).last().or(main);
+            main = found.map(|(object, _)| object).next_back().or(main);
         }
         if let Some(choice) = &self.params.prune {
             prune::prune(
