@@ -120,3 +120,26 @@ fn by_itself(request: &Request) -> Response {
         ),
     }
 }
+
+/// A job that the tests share, and where it is.
+pub const JOB_PATH: &str = "/apis/batch/v1/namespaces/ns/jobs/a";
+/// All jobs of its namespace.
+pub const JOBS_PATH: &str = "/apis/batch/v1/namespaces/ns/jobs";
+
+/// The job at a version of the cluster, with a condition.
+pub fn job(version: u32, condition: Option<(&str, &str)>) -> Value {
+    let conditions = condition.map(|(type_, reason)| {
+        json!([{"type": type_, "status": "True", "reason": reason, "message": "m"}])
+    });
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": "a", "namespace": "ns", "uid": "u", "generation": 1,
+                     "resourceVersion": version.to_string(), "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {}, "status": {"conditions": conditions},
+    })
+}
+
+/// A source that means the job.
+pub fn job_source(server: &KubeServer) -> Value {
+    server.source(json!({"kind": "Job.batch/v1", "name": "a"}))
+}
