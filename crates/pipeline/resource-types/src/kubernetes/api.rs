@@ -22,6 +22,8 @@ pub(super) enum ApiCall<'a> {
     Get,
     /// Sent once, whatever happens: a second one would make a second object.
     Create(&'a Value),
+    /// A question that is asked by creating it, and that nothing keeps: it may be sent again.
+    Review(&'a Value),
     Apply(&'a Value),
     Delete(&'a Value),
 }
@@ -174,15 +176,17 @@ impl ApiClient {
     fn send(&self, path: &str, call: ApiCall<'_>) -> Result<Response, ApiError> {
         let body = match call {
             ApiCall::Get => Vec::new(),
-            ApiCall::Create(body) | ApiCall::Apply(body) | ApiCall::Delete(body) => {
-                body.to_string().into_bytes()
-            }
+            ApiCall::Create(body)
+            | ApiCall::Review(body)
+            | ApiCall::Apply(body)
+            | ApiCall::Delete(body) => body.to_string().into_bytes(),
         };
         let mut once = body.as_slice();
         let length = body.len() as u64;
         let (method, content_type, payload) = match call {
             ApiCall::Get => ("GET", None, Payload::Nothing),
             ApiCall::Create(_) => ("POST", Some(JSON), Payload::Stream(&mut once, length)),
+            ApiCall::Review(_) => ("POST", Some(JSON), Payload::Bytes(&body)),
             ApiCall::Apply(_) => ("PATCH", Some(APPLY), Payload::Bytes(&body)),
             ApiCall::Delete(_) => ("DELETE", Some(JSON), Payload::Bytes(&body)),
         };

@@ -113,7 +113,7 @@ fn ask(client: &ApiClient, right: &Right, name: &str) -> Result<bool, Failure> {
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     });
-    match client.call(REVIEWS, ApiCall::Create(&review)) {
+    match client.call(REVIEWS, ApiCall::Review(&review)) {
         Ok(answer) => Ok(answer.pointer("/status/allowed") == Some(&Value::Bool(true))),
         // An API server that answers no reviews says by the requests themselves what is allowed.
         Err(ApiError::Refused(refusal)) if matches!(refusal.status, 403 | 404) => Ok(true),
@@ -125,7 +125,7 @@ fn ask(client: &ApiClient, right: &Right, name: &str) -> Result<bool, Failure> {
 fn user(client: &ApiClient) -> String {
     let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
-    let answer = client.call(path, ApiCall::Create(&review));
+    let answer = client.call(path, ApiCall::Review(&review));
     let name = answer.map(|answer| shown(&answer, "/status/userInfo/username"));
     name.ok()
         .filter(|name| !name.is_empty())

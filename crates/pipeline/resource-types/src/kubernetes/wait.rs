@@ -31,7 +31,8 @@ const MAX_LINES: u32 = 200;
 /// An event that a put handles while it waits.
 pub(super) enum WaitEvent {
     Object {
-        index: usize,
+        /// Path of the object: a put waits in several rounds, and a watch outlives its own.
+        path: String,
         event: WatchEvent,
     },
     Pod(WatchEvent),
@@ -193,17 +194,18 @@ impl Waiter<'_> {
             let left = airside_model::deadline_after(self.begun, self.timeout)
                 .saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(WaitEnd::Failed(format!(
-                    "{} is not done after {} seconds: {}",
-                    first.address,
-                    self.timeout.as_secs(),
-                    first.words()
-                )));
+                return Err(self.timed_out(first));
             }
             self.start_watches(objects)?;
             let pause = tell_unreported(objects, since, log).map_or(left, |pause| pause.min(left));
             match self.receiver.recv_timeout(pause) {
-                Ok(WaitEvent::Object { index, event }) => handle(&mut objects[index], event, log),
+                Ok(WaitEvent::Object { path, event }) => {
+                    // Two documents may be the same object.
+                    let same = objects.iter_mut();
+                    for object in same.filter(|object| object.address.path() == path) {
+                        handle(object, event.clone(), log);
+                    }
+                }
                 Ok(WaitEvent::Aborted(lines)) => {
                     return Err(WaitEnd::Broken(Failure::said(lines.join("\n"))));
                 }
@@ -217,26 +219,37 @@ impl Waiter<'_> {
         }
     }
 
+    fn timed_out(&self, object: &AwaitedObject) -> WaitEnd {
+        WaitEnd::Failed(format!(
+            "{} is not done after {} seconds: {}",
+            object.address,
+            self.timeout.as_secs(),
+            object.words()
+        ))
+    }
+
     fn start_watches(&self, objects: &mut [AwaitedObject]) -> Result<(), Failure> {
         let is_watched = |object: &&AwaitedObject| object.is_watched && !object.is_done();
         let mut watched = objects.iter().filter(is_watched).count();
-        for (index, object) in objects.iter_mut().enumerate() {
+        for object in objects.iter_mut() {
             if object.is_watched || object.is_done() || watched == MAX_WATCHES {
                 continue;
             }
             watched += 1;
             object.is_watched = true;
             let (address, sender) = (&object.address, self.sender.clone());
+            let path = address.path();
             let watch = Watch {
                 collection: address.resource.collection(&address.namespace),
                 query: by_name(&address.name),
-                object: Some(address.path()),
+                object: Some(path.clone()),
                 from: Some(text(&object.object, "/metadata/resourceVersion").to_owned())
                     .filter(|version| !version.is_empty()),
                 seconds: OBJECT_SECONDS,
             };
             watch.start(self.access, move |event| {
-                sender.send(WaitEvent::Object { index, event }).is_ok()
+                let path = path.clone();
+                sender.send(WaitEvent::Object { path, event }).is_ok()
             })?;
         }
         Ok(())

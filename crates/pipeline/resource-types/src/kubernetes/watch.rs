@@ -29,7 +29,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A report of a watch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum WatchEvent {
     /// An object as it is now.
     Seen(Value),
