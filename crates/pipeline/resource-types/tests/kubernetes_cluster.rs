@@ -1,5 +1,5 @@
-//! `kubernetes` against a real API server and its controllers: run with `AIRSIDE_TEST_CLUSTER=1` and
-//! `KUBECONFIG` set. The nodes must hold the image `airside.local/busybox:dev`.
+//! `kubernetes` against a real API server and its controllers: run with `AIRSIDE_TEST_CLUSTER=1`
+//! and `KUBECONFIG` set. The nodes must hold the image `airside.local/busybox:dev`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 

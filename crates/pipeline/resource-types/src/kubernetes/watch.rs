@@ -62,15 +62,12 @@ impl Watch {
         let silence = Duration::from_secs(self.seconds) + GRACE;
         let client = ApiClient::for_streams(access, silence)?;
         let thread = thread::Builder::new().name("watch".to_owned());
-        let run = move || {
-            WatchThread {
-                watch: self,
-                client,
-                tell,
-            }
-            .run();
+        let watching = WatchThread {
+            watch: self,
+            client,
+            tell,
         };
-        let started = thread.spawn(run);
+        let started = thread.spawn(move || watching.run());
         started
             .map(drop)
             .map_err(|error| Failure::said(format!("cannot start a thread for a watch: {error}")))

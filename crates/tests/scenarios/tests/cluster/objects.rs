@@ -1,5 +1,5 @@
-//! The resource type `kubernetes` in pods, with the account that a pod rule gives to it, against the
-//! controllers of a real cluster. Needs a cluster: see `make test-cluster`.
+//! The resource type `kubernetes` in pods, with the account that a pod rule gives to it, against
+//! the controllers of a real cluster. Needs a cluster: see `make test-cluster`.
 
 use crate::support::{Namespace, WORKER, task};
 use airside_scenarios::{Fly, Output, Server};
