@@ -86,13 +86,14 @@ test-hostile: build rootfs ## Tests of hostile tenants, steps, strangers and ser
 .PHONY: test-cluster
 test-cluster: build cluster-images ## The same with steps as pods, in short; needs `make cluster` first
 	$(CLUSTER_RULES)
-	$(CLUSTER_ENV) cargo test -p airside-scenarios --test cluster -- --test-threads 2 path:: agent:: checks:: images:: registry:: get_image:: image_user:: crash::
+	$(CLUSTER_ENV) cargo test -p airside-scenarios --test cluster -- --test-threads 2 path:: agent:: checks:: images:: registry:: get_image:: image_user:: crash:: objects::jobs control::
 	$(CLUSTER_ENV) cargo test -p airside-scenarios --test images -- everything::
 
 .PHONY: test-cluster-all
 test-cluster-all: old-shims build cluster-images buildah-image ## All of it, with lost pods, nodes and API servers, and more crashes
 	$(CLUSTER_RULES)
 	$(CLUSTER_ENV) cargo test -p airside-runtime-kubernetes --test 'cluster*' -- --test-threads 2
+	AIRSIDE_ROLLOUTS=50 $(CLUSTER_ENV) cargo test -p airside-resource-types --test kubernetes_cluster -- --test-threads 2
 	AIRSIDE_BUILDAH=$(AIRSIDE_CACHE)/buildah.tar AIRSIDE_OLD_SHIMS=$(BIN) AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-20} $(CLUSTER_ENV) dev/scenarios cluster -- --test-threads 2
 	$(SCENARIO_ENV) dev/test-outage
 	$(CLUSTER_ENV) dev/scenarios images -- --test-threads 1

@@ -25,6 +25,8 @@ pub enum Trust {
     Public,
     /// The usual certificates and these, as PEM.
     Also(Vec<String>),
+    /// These and no others, as PEM.
+    Only(Vec<String>),
     /// Any server, without verification.
     Anybody,
 }
@@ -77,9 +79,18 @@ fn config(trust: &Trust, identity: Option<&ClientIdentity>) -> Result<Arc<Client
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(NoVerifier(provider))),
         Trust::Public => builder.with_root_certificates(roots(&[])?),
-        Trust::Also(more) => builder
-            .dangerous()
-            .with_custom_certificate_verifier(given(more, provider)?),
+        Trust::Also(more) => builder.dangerous().with_custom_certificate_verifier(given(
+            roots(more)?,
+            more,
+            provider,
+        )?),
+        Trust::Only(these) => {
+            let mut roots = RootCertStore::empty();
+            add(&mut roots, these)?;
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(given(roots, these, provider)?)
+        }
     };
     let Some(identity) = identity else {
         return Ok(Arc::new(builder.with_no_client_auth()));
@@ -91,12 +102,16 @@ fn config(trust: &Trust, identity: Option<&ClientIdentity>) -> Result<Arc<Client
         .map_err(|error| Error::Certificate(error.to_string()))
 }
 
-fn given(more: &[String], provider: Arc<CryptoProvider>) -> Result<Arc<Given>, Error> {
+fn given(
+    roots: RootCertStore,
+    more: &[String],
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<Given>, Error> {
     let mut certificates = Vec::new();
     for text in more {
         certificates.extend(CertificateDer::pem_slice_iter(text.as_bytes()).flatten());
     }
-    let verifier = Given::new(roots(more)?, certificates, provider);
+    let verifier = Given::new(roots, certificates, provider);
     verifier
         .map(Arc::new)
         .map_err(|error| Error::Certificate(error.to_string()))
@@ -123,7 +138,13 @@ fn roots(more: &[String]) -> Result<RootCertStore, Error> {
         // What the machine has and we cannot read is not worth failing for.
         roots.add_parsable_certificates(certificates.flatten());
     }
-    for text in more {
+    add(&mut roots, more)?;
+    Ok(roots)
+}
+
+/// Adds the certificates of texts, each of which must have one.
+fn add(roots: &mut RootCertStore, texts: &[String]) -> Result<(), Error> {
+    for text in texts {
         let certificates: Vec<_> = CertificateDer::pem_slice_iter(text.as_bytes())
             .collect::<Result<_, _>>()
             .map_err(|error| Error::Certificate(error.to_string()))?;
@@ -135,7 +156,7 @@ fn roots(more: &[String]) -> Result<RootCertStore, Error> {
             added.map_err(|error| Error::Certificate(error.to_string()))?;
         }
     }
-    Ok(roots)
+    Ok(())
 }
 
 /// Accepts every certificate: the caller asked for it by `skip_ssl_verification` or its like.

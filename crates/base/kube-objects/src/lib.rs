@@ -14,6 +14,7 @@ pub mod meta;
 mod names;
 pub mod pod;
 pub mod rbac;
+pub mod schema;
 
 pub use manifest::{Manifest, WriteError};
 pub use names::{is_image_name, is_object_name};

@@ -9,6 +9,7 @@ mod config_rows;
 pub mod duration;
 mod error_chain;
 pub mod event;
+pub mod facts;
 pub mod ids;
 mod json_text;
 mod null;

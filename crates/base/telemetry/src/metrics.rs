@@ -4,9 +4,12 @@
 //! alone. A metric that Concourse has keeps Concourse's name, so that dashboards go on working.
 //! Recording never blocks and never fails.
 
+mod control;
+
 use std::{fmt::Write, sync::Arc, time::Duration};
 
 use airside_model::{BuildStatus, StepKind};
+use control::ControlMetrics;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{
@@ -112,6 +115,7 @@ struct Inner {
     worker_containers: Family<WorkerLabels, Gauge>,
     worker_lacks: Family<WorkerLabels, Gauge>,
     targets_rejected: Gauge,
+    control: ControlMetrics,
     collected: Family<KindLabels, Counter>,
     disk_bytes: Gauge,
     disk_free_bytes: Gauge,
@@ -179,6 +183,7 @@ impl Default for Metrics {
                 "targets_rejected",
                 "1 while the targets file has a mistake and the targets of before are used",
             ),
+            control: ControlMetrics::new(&mut registry),
             collected: family(
                 &mut registry,
                 "gc_collected",

@@ -1,15 +1,20 @@
-//! `airside k8s`: manifests for clusters whose nodes run steps.
+//! `airside k8s`: manifests for clusters whose nodes run steps, or whose objects are pipelines.
+
+mod control_objects;
 
 use std::path::PathBuf;
 
 use airside_image_install::RegistryAgentInstall;
-use airside_kube_objects::DEFAULT_IMAGE;
+use airside_kube_objects::{DEFAULT_IMAGE, Manifest};
+use airside_model::facts::PipelineFacts;
 use airside_node_agent::{Authorities, Upstream};
 use airside_runtime_kubernetes::rbac::{self, Account, Feature, Grant};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
+use serde_json::json;
 
-use airside_app::target_source::TargetSource;
+use airside_app::{target_source::TargetSource, validate::FactsOptions};
+use control_objects::ControlObjects;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +32,38 @@ pub(crate) enum K8s {
     /// Print the DaemonSet through which nodes pull from the server's registry
     #[command(after_long_help = NODE_EXAMPLES)]
     NodeAgent(NodeAgent),
+    /// Print the definitions and rights for pipelines, jobs and builds as objects of clusters
+    ///
+    /// Prints the three definitions, the roles airside-ci-view, airside-ci-operate and
+    /// airside-ci-edit for people, a policy that notes who created a build, and the server's own
+    /// rights in each team's namespace. See docs/control-objects.md.
+    #[command(after_long_help = control_objects::EXAMPLES)]
+    ControlObjects(ControlObjects),
+    /// Print a pipeline as the object that policies of a cluster judge
+    ///
+    /// The object has `spec.facts`: every step of every job as one flat list, without sources and
+    /// params. A dry run of it shows what the policies of a cluster say of the pipeline.
+    #[command(after_long_help = FACTS_EXAMPLES)]
+    Facts(FactsOptions),
+}
+
+pub(crate) const FACTS_EXAMPLES: &str = "\
+Examples:
+  # Show what a policy can read of a pipeline
+  airside k8s facts pipeline.yml -l vars.yml
+
+  # Ask a cluster's policies about it; nothing is stored
+  airside k8s facts pipeline.yml | kubectl create --dry-run=server --namespace ci-main -f -";
+
+/// Returns the object that is judged when `fly` sets the pipeline.
+fn judged_object(facts: &PipelineFacts) -> Result<String> {
+    let object = json!({
+        "apiVersion": "ci.airside.dev/v1alpha1",
+        "kind": "Pipeline",
+        "metadata": {"generateName": "facts-"},
+        "spec": {"facts": facts},
+    });
+    Ok(Manifest::new().with(&object).to_yaml()?)
 }
 
 pub(crate) const NODE_EXAMPLES: &str = "\
@@ -123,6 +160,8 @@ pub(crate) fn run(command: &K8s) -> Result<()> {
     let text = match command {
         K8s::Rbac(options) => options.manifests()?,
         K8s::NodeAgent(agent) => agent.manifest()?,
+        K8s::ControlObjects(objects) => objects.manifest()?,
+        K8s::Facts(options) => judged_object(&options.facts()?)?,
     };
     Ok(airside_app::printing::print(&text)?)
 }
@@ -179,6 +218,30 @@ mod tests {
     use clap::{Args as _, Command, FromArgMatches as _};
 
     use super::*;
+
+    #[test]
+    fn facts_are_an_object_for_a_dry_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pipeline.yml");
+        let pipeline = "resources: [{name: code, type: git, source: {uri: 'https://ann:s3cret@git.example.com/app'}}]\n\
+            jobs: [{name: ((job)), plan: [{get: code}, {try: {task: test, privileged: true, file: code/ci/unit.yml}}]}]";
+        std::fs::write(&file, pipeline).unwrap();
+        let command = FactsOptions::augment_args(Command::new("facts").no_binary_name(true));
+        let matches = command
+            .try_get_matches_from([file.to_str().unwrap(), "-v", "job=unit"])
+            .unwrap();
+        let facts = FactsOptions::from_arg_matches(&matches).unwrap().facts();
+        insta::assert_snapshot!(judged_object(&facts.unwrap()).unwrap());
+    }
+
+    #[test]
+    fn facts_of_what_is_no_pipeline() {
+        let command = FactsOptions::augment_args(Command::new("facts").no_binary_name(true));
+        let matches = command.try_get_matches_from(["/no/such/file"]).unwrap();
+        let error = FactsOptions::from_arg_matches(&matches).unwrap().facts();
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("cannot read /no/such/file"), "{error}");
+    }
 
     fn printed(args: &[&str]) -> Result<String> {
         let command = Options::augment_args(Command::new("rbac").no_binary_name(true));

@@ -32,9 +32,9 @@ const SECTIONS: [&str; 6] = [
     "display",
 ];
 
-/// Keys by which other kinds of files are known: targets, objects of Kubernetes, settings of the
-/// server.
-const OTHERS: [&str; 3] = ["targets", "apiVersion", "listen"];
+/// Keys by which other kinds of files are known: targets, control files, objects of Kubernetes,
+/// settings of the server.
+const OTHERS: [&str; 4] = ["targets", "clusters", "apiVersion", "listen"];
 
 struct Example {
     place: String,

@@ -1,16 +1,11 @@
 //! The observed cluster: kept up to date by watches, read from memory.
 
-use std::{collections::BTreeMap, fmt, hash::Hash, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
+use airside_clusters::follow;
 use airside_image_rules::{ImageSet, NodeImages};
-use airside_model::chain;
-use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Node;
-use kube::{
-    Api, Client, Resource, ResourceExt as _,
-    runtime::{WatchStreamExt as _, reflector, reflector::Store, watcher},
-};
-use serde::de::DeserializeOwned;
+use kube::{Api, Client, ResourceExt as _, runtime::reflector::Store};
 use tokio::{sync::Notify, task::JoinSet};
 
 #[derive(Clone)]
@@ -62,40 +57,4 @@ impl ObservedCluster {
                 .collect(),
         }
     }
-}
-
-fn follow<K>(
-    api: Api<K>,
-    what: &'static str,
-    changed: &Arc<Notify>,
-    tasks: &mut JoinSet<()>,
-) -> Store<K>
-where
-    K: Resource + Clone + fmt::Debug + DeserializeOwned + Send + Sync + 'static,
-    K::DynamicType: Default + Eq + Hash + Clone + Send + Sync,
-{
-    let (store, writer) = reflector::store();
-    let changed = changed.clone();
-    let events = watcher(api, watcher::Config::default())
-        .default_backoff()
-        // Most of an object, and not used by the operator.
-        .modify(|object| object.managed_fields_mut().clear())
-        .reflect(writer);
-    let following = async move {
-        let mut events = std::pin::pin!(events);
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(_) => changed.notify_one(),
-                Err(error) => {
-                    tracing::warn!(
-                        error = %chain(&error),
-                        what,
-                        "watch failed"
-                    );
-                }
-            }
-        }
-    };
-    tasks.spawn(airside_tasks::named("watch of the cluster", following));
-    store
 }

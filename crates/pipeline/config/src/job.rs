@@ -188,9 +188,18 @@ impl Job {
 
     /// Calls `visit` with every step that runs something, in order, those of the job's hooks last.
     pub fn visit_leaves<'a>(&'a self, visit: &mut impl FnMut(steps::Leaf<'a>)) {
-        self.plan.iter().for_each(|step| step.visit_leaves(visit));
-        for (_, step) in self.hooks() {
-            step.visit_leaves(visit);
+        self.visit_tagged_leaves(&mut |leaf, _| visit(leaf));
+    }
+
+    /// Visits leaves as [`Job::visit_leaves`] does, each with the tags of a leaf that has none of
+    /// its own.
+    pub(crate) fn visit_tagged_leaves<'a>(
+        &'a self,
+        visit: &mut impl FnMut(steps::Leaf<'a>, &'a [String]),
+    ) {
+        let hooks = self.hooks().map(|(_, step)| step);
+        for step in self.plan.iter().chain(hooks) {
+            step.visit_tagged_leaves(&self.tags, visit);
         }
     }
 

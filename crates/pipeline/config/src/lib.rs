@@ -22,6 +22,7 @@
 mod base_type;
 mod config;
 mod diff;
+mod facts;
 mod glob;
 mod group;
 mod identifier;
@@ -52,6 +53,7 @@ pub use airside_model::parse_duration;
 pub use base_type::{missing_base_type, pulled_source, registry_type, resource_types_line};
 pub use config::{Config, Display};
 pub use diff::diff;
+pub use facts::{FactsTooLarge, MAX_FACTS_BYTES, facts};
 pub use glob::Glob;
 pub use group::Group;
 pub use identifier::{EmptyIdentifier, Warning, validate_identifier};

@@ -6,8 +6,8 @@ mod field_names;
 use serde_json::Value;
 
 use crate::{
-    Failure, Object, Part, Type, git, github_release, http, mock, pool, registry_image, s3, semver,
-    time,
+    Failure, Object, Part, Type, git, github_release, http, kubernetes, mock, pool, registry_image,
+    s3, semver, time,
 };
 
 pub(crate) use field_names::field_names;
@@ -53,6 +53,7 @@ impl Type {
             Self::Git => &git::FORMS,
             Self::GithubRelease => &github_release::FORMS,
             Self::Http => &http::FORMS,
+            Self::Kubernetes => &kubernetes::FORMS,
             Self::Mock => &mock::FORMS,
             Self::Pool => &pool::FORMS,
             Self::RegistryImage => &registry_image::FORMS,

@@ -11,6 +11,7 @@ mod git;
 mod github_release;
 mod http;
 mod inspect;
+mod kubernetes;
 mod lenient;
 mod log;
 mod loopback;
@@ -52,6 +53,7 @@ pub const NATIVE: &[&str] = &[
     "git",
     "github-release",
     "http",
+    "kubernetes",
     "mock",
     "pool",
     "registry-image",
@@ -66,6 +68,7 @@ enum Type {
     Git,
     GithubRelease,
     Http,
+    Kubernetes,
     Mock,
     Pool,
     RegistryImage,
@@ -80,6 +83,7 @@ impl Type {
             "git" => Some(Self::Git),
             "github-release" => Some(Self::GithubRelease),
             "http" => Some(Self::Http),
+            "kubernetes" => Some(Self::Kubernetes),
             "mock" => Some(Self::Mock),
             "pool" => Some(Self::Pool),
             "registry-image" => Some(Self::RegistryImage),
@@ -118,6 +122,12 @@ pub fn needs_programs(type_: &str, source: &Object) -> bool {
     }
 }
 
+/// True if a type may act as the service account of its step's pod. Checks of such a type share no
+/// container with checks of other types.
+pub fn uses_pod_account(type_: &str) -> bool {
+    Type::find(type_) == Some(Type::Kubernetes)
+}
+
 /// The versions after the given one, oldest first, beginning with the given one if it still exists.
 /// A server that checks by itself says which privilege the check should seem to have.
 pub fn check(
@@ -130,6 +140,7 @@ pub fn check(
         Type::Git => git::check(request, log),
         Type::GithubRelease => github_release::check(request, log),
         Type::Http => http::check(request, log),
+        Type::Kubernetes => kubernetes::check(request, log),
         Type::Mock => mock::check(request, privilege, log),
         Type::Pool => pool::check(request, log),
         Type::RegistryImage => registry_image::check(request, log),
@@ -150,6 +161,7 @@ pub fn fetch(
         Type::Git => git::fetch(request, dest, log),
         Type::GithubRelease => github_release::fetch(request, dest, log),
         Type::Http => http::fetch(request, dest, log),
+        Type::Kubernetes => kubernetes::fetch(request, dest, log),
         Type::Mock => mock::fetch(request, dest, log),
         Type::Pool => pool::fetch(request, dest, log),
         Type::RegistryImage => registry_image::fetch(request, dest, log),
@@ -170,6 +182,7 @@ pub fn push(
         Type::Git => git::push(request, src, log),
         Type::GithubRelease => github_release::push(request, src, log),
         Type::Http => http::push(request, src, log),
+        Type::Kubernetes => kubernetes::push(request, src, log),
         Type::Mock => mock::push(request, src, log),
         Type::Pool => pool::push(request, src, log),
         Type::RegistryImage => registry_image::push(request, src, log),

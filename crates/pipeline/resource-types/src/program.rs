@@ -22,6 +22,7 @@ pub fn main(
     stderr: &mut dyn Write,
 ) -> i32 {
     crate::aws::trust_environment();
+    crate::kubernetes::trust_service_account();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let answer = match args[..] {
         [type_, "check"] => request(stdin)

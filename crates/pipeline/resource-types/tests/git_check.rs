@@ -354,7 +354,7 @@ fn mistakes_are_named_by_their_key() {
         ),
         (
             json!({"uri": uri, "tag_regex": "("}),
-            "source.tag_regex is no",
+            "source.tag_regex must be",
         ),
         (
             json!({"uri": uri, "tag_behaviour": "odd"}),

@@ -283,7 +283,7 @@ fn mistakes_are_named_by_their_key() {
             json!({"regexp": "a-(.*)", "versioned_file": "x"}),
             "source.regexp and",
         ),
-        (json!({"regexp": "a-("}), "source.regexp is no"),
+        (json!({"regexp": "a-("}), "source.regexp must be"),
         (json!({"regexp": "a"}), "source.regexp has no group"),
         (json!({"regexp": "(.*)", "bucket": ""}), "source.bucket"),
         (

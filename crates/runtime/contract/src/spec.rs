@@ -30,6 +30,10 @@ pub struct PlacementSpec {
     /// Tags by which the worker was chosen; a runtime's own rules may go by them too.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// The native resource type whose program, and no other, runs in the container. A name that a
+    /// pipeline gives to a type of its own is never here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_type: Option<String>,
 }
 
 impl PlacementSpec {

@@ -27,7 +27,6 @@ mod pod;
 mod preflight;
 mod proof;
 mod pull_secrets;
-mod rate;
 pub mod rbac;
 mod ready;
 mod refusal;

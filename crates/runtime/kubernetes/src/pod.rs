@@ -201,7 +201,7 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage, powers: Powe
         env: Some(environment(spec, target, powers)),
         resources: Some(resources::requirements(
             &spec.limits,
-            &target.default_requests,
+            &resources::defaults(spec, &target.default_requests),
         )),
         security_context: Some(security_context),
         volume_mounts: Some(mounts).filter(|mounts| !mounts.is_empty()),

@@ -24,6 +24,7 @@ use std::{
     time::Duration,
 };
 
+use airside_clusters::ClusterAccess;
 use airside_model::WorkerName;
 use serde::Deserialize;
 use serde_json::json;
@@ -31,6 +32,7 @@ use serde_json::json;
 pub use self::offer::{Offer, PodSecurity};
 pub use crate::pod::rules::PodRule;
 use crate::rbac::Feature;
+pub use airside_clusters::Rate;
 
 /// One cluster and namespace, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,36 +161,21 @@ impl Target {
         below.is_some_and(|rest| rest.starts_with('/'))
     }
 
+    /// Returns the way to the target's cluster.
+    pub(crate) fn access(&self) -> ClusterAccess {
+        ClusterAccess {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            service_account: self.service_account.clone(),
+            api_server: self.api_server.clone(),
+        }
+    }
+
     /// Returns true if both mean the same pods: a step that is followed through one is found
     /// through the other.
     pub fn is_same_place(&self, other: &Self) -> bool {
-        let place = |target: &Self| {
-            (
-                target.kubeconfig.clone(),
-                target.context.clone(),
-                target.service_account.clone(),
-                target.api_server.clone(),
-                target.namespace.clone(),
-            )
-        };
+        let place = |target: &Self| (target.access(), target.namespace.clone());
         place(self) == place(other)
-    }
-}
-
-/// The limit on requests to the API server: `qps` requests a second in the long run, `burst` of
-/// them at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    pub qps: u32,
-    pub burst: u32,
-}
-
-impl Default for Rate {
-    fn default() -> Self {
-        Self {
-            qps: 50,
-            burst: 100,
-        }
     }
 }
 

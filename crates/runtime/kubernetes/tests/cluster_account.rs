@@ -96,7 +96,7 @@ async fn a_service_account_by_its_files_with_exactly_the_rights_that_are_printed
     );
     let nowhere =
         KubeRuntime::connect(other.unwrap().remove(0), cluster.installation.clone()).await;
-    let words = nowhere.err().expect("there is no such folder").to_string();
+    let words = airside_model::chain(&nowhere.err().expect("there is no such folder"));
     assert!(words.contains("none/token cannot be read"), "{words}");
     cluster.kubectl(&["delete", "namespace", &namespace, "--wait=false"]);
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use airside_limits::Busy;
 use airside_model::chain;
+use airside_setting::SetPipelineError;
 use axum::{
     Json,
     response::{AppendHeaders, IntoResponse, Response},
@@ -22,6 +23,9 @@ pub(crate) enum ApiError {
     Unauthenticated,
     #[error("forbidden")]
     Forbidden,
+    /// Forbidden by a policy or by an object that sets the pipeline, in words for users.
+    #[error("{0}")]
+    Refused(String),
     #[error("not found")]
     NotFound,
     #[error("{0}")]
@@ -69,6 +73,17 @@ impl From<airside_store::Error> for ApiError {
                 Self::BadRequest(chain(&error))
             }
             error => Self::Store(error),
+        }
+    }
+}
+
+impl From<SetPipelineError> for ApiError {
+    fn from(error: SetPipelineError) -> Self {
+        match error {
+            SetPipelineError::Refused(words) => Self::Refused(words),
+            error @ SetPipelineError::Unavailable { .. } => Self::Busy(error.to_string()),
+            SetPipelineError::NotJson => Self::Internal("the configuration is not JSON"),
+            SetPipelineError::Store(error) => error.into(),
         }
     }
 }
@@ -126,7 +141,7 @@ impl ApiError {
     fn status(&self) -> StatusCode {
         match self {
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
-            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::Forbidden | Self::Refused(_) => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::BadRequest(_) | Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,

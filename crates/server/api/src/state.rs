@@ -10,6 +10,7 @@ use airside_limits::Transfers;
 use airside_logs::Logs;
 use airside_model::TeamId;
 use airside_secrets::{Credentials, IdTokens};
+use airside_setting::PipelineSetter;
 use airside_store::Store;
 use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
@@ -47,6 +48,8 @@ pub struct ApiState {
     /// Sources of the values of variables.
     pub credentials: Credentials,
     id_tokens: Option<IdTokens>,
+    /// Sets pipelines, and knows who has a word about that.
+    pub pipelines: PipelineSetter,
     /// Lands workers and brings them back.
     pub(crate) workers: Arc<dyn WorkerLife>,
     checks: Option<Arc<dyn CheckRequests>>,
@@ -75,6 +78,7 @@ impl ApiState {
         let external_url = external_url.trim_end_matches('/').into();
         Self {
             workers: Arc::new(store.clone()),
+            pipelines: PipelineSetter::new(store.clone()),
             store,
             auth,
             builds,
@@ -104,6 +108,12 @@ impl ApiState {
     /// Asks these for the values of variables.
     pub fn with_credentials(mut self, credentials: Credentials) -> Self {
         self.credentials = credentials;
+        self
+    }
+
+    /// Sets pipelines through this one, which may have a judge.
+    pub fn with_pipelines(mut self, pipelines: PipelineSetter) -> Self {
+        self.pipelines = pipelines;
         self
     }
 

@@ -9,6 +9,7 @@
 mod checking;
 mod collecting;
 mod connectors;
+mod control;
 mod credentials;
 mod identity;
 mod isolation;
@@ -38,6 +39,7 @@ use crate::data::DataFolder;
 use checking::CheckingOptions;
 use collecting::CollectingOptions;
 use connectors::ConnectorOptions;
+use control::ControlOptions;
 use credentials::CredentialOptions;
 use keeping::KeepingOptions;
 use limits::LimitOptions;
@@ -61,6 +63,8 @@ pub struct ServerOptions {
     pub(crate) credentials: CredentialOptions,
     #[command(flatten)]
     pub(crate) workers: WorkerOptions,
+    #[command(flatten)]
+    pub(crate) control: ControlOptions,
     #[command(flatten)]
     pub(crate) isolation: IsolationArgs,
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! `airside validate`: checks pipelines and task files without a server.
 
+mod facts;
 mod fix;
 mod given;
 mod replace;
@@ -17,6 +18,7 @@ use airside_config::{
 use airside_model::{TaskConfig, chain};
 use airside_yaml::{DuplicateKey, Node, Span};
 use clap::Args;
+pub use facts::FactsOptions;
 use fix::ChangedLine;
 use given::Values;
 pub(crate) use given::Variables;

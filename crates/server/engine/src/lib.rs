@@ -37,6 +37,7 @@ use airside_orchestrator::Orchestrator;
 use airside_resource_types::Registries;
 use airside_runtime::Image;
 use airside_secrets::Credentials;
+use airside_setting::PipelineSetter;
 use airside_store::{Build, NewBuild, OneOff, Store};
 use airside_telemetry::metrics::Metrics;
 use airside_telemetry::traces::TraceCause;
@@ -118,6 +119,8 @@ pub struct EngineOptions {
     pub external_url: String,
     /// Address at which other servers reach this one's hub.
     pub address: String,
+    /// Sets the pipelines of `set_pipeline` steps.
+    pub pipelines: PipelineSetter,
     /// Source of the values of variables.
     pub credentials: Credentials,
     /// Image that the resource type `mock` hands out as its own.
@@ -136,6 +139,7 @@ struct Parts {
     orchestrator: Orchestrator,
     metrics: Metrics,
     external_url: String,
+    pipelines: PipelineSetter,
     credentials: Credentials,
     mock_image: Option<Image>,
     registries: Registries,
@@ -173,6 +177,7 @@ impl Engine {
             orchestrator: options.orchestrator,
             metrics: options.metrics,
             external_url: options.external_url,
+            pipelines: options.pipelines,
             credentials: options.credentials,
             mock_image: options.mock_image,
             registries: options.registries,

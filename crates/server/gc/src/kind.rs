@@ -27,6 +27,8 @@ pub enum Kind {
     /// Containers of workers that are gone; the sweeper removes those of others.
     Containers,
     Components,
+    /// Uids of objects that asked for builds which are gone.
+    BuildRequests,
     /// Log files without a build.
     Logs,
     Volumes,
@@ -41,7 +43,7 @@ const FREQUENT_INTERVAL: Duration = Duration::from_secs(30);
 const SLOWLY: Duration = Duration::from_secs(600);
 
 impl Kind {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Pipelines,
         Self::BuildLogs,
         Self::Builds,
@@ -56,6 +58,7 @@ impl Kind {
         Self::ResourceCaches,
         Self::Containers,
         Self::Components,
+        Self::BuildRequests,
         Self::Logs,
         Self::Volumes,
         Self::Images,
@@ -79,6 +82,7 @@ impl Kind {
             Self::ResourceCaches => "resource-caches",
             Self::Containers => "containers",
             Self::Components => "components",
+            Self::BuildRequests => "build-requests",
             Self::Logs => "logs",
             Self::Volumes => "volumes",
             Self::Images => "images",

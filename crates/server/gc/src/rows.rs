@@ -18,6 +18,8 @@ const CHECKS: Duration = Duration::from_secs(5 * 60);
 const IMAGE_CHECKS: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Uploads, and what builds leave to be downloaded.
 const ARTIFACTS: Duration = Duration::from_secs(12 * 3600);
+/// Requests of objects for builds: an object that is there for longer than its build may ask again.
+const BUILD_REQUESTS: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Loops that no server runs any more.
 const COMPONENTS: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -76,6 +78,10 @@ impl Collector {
             Kind::ResourceCaches => store.collect_resource_caches(BATCH).await?,
             Kind::Containers => store.collect_orphaned_containers(BATCH).await?,
             Kind::Components => store.collect_components(before(COMPONENTS), BATCH).await?,
+            Kind::BuildRequests => {
+                let before = before(BUILD_REQUESTS);
+                store.collect_build_requests(before, BATCH).await?
+            }
             Kind::Pages => store.give_back_space().await?,
             // These are more than rows.
             Kind::Pipelines

@@ -387,6 +387,7 @@ impl Orchestrator {
             hermetic: request.hermetic,
             user: request.user.clone(),
             tags: request.tags.clone(),
+            native_type: request.native_type.clone(),
         };
         let record = PlacementRecord {
             spec,

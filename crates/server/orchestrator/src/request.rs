@@ -17,6 +17,8 @@ pub struct StepRequest {
     pub plan: PlanId,
     pub labels: StepLabels,
     pub tags: Vec<String>,
+    /// The native resource type that the step is for, if its program is the shim's own.
+    pub native_type: Option<String>,
     pub image: Image,
     pub run: Executable,
     pub args: Vec<String>,

@@ -107,6 +107,10 @@ impl Driver {
                 self.look_for_abandoned = true;
                 Ok(())
             }
+            // Nothing of these decides what is built next.
+            News::BuildCreated { .. } | News::BuildStarted { .. } | News::PipelineChanged(_) => {
+                Ok(())
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod page;
+mod requested;
 mod scheduled;
 
 use std::time::Duration;
@@ -10,6 +11,7 @@ use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, TeamId, chain
 
 pub use check::{CheckReason, EndedCheck, NewCheck};
 pub use page::{BuildFilter, BuildPage, BuildRange};
+pub use requested::RequestedBuild;
 pub use scheduled::{RerunOf, Unfinished};
 
 use crate::{
@@ -187,29 +189,18 @@ impl Store {
     ) -> Result<Build> {
         patiently!(self, Another, {
             let mut tx = self.write.begin(here!()).await?;
-            let (number, pipeline): (i64, i64) = query_as(sql!(
-                "UPDATE jobs SET build_number = build_number + 1 WHERE id = $1
-                 RETURNING build_number, pipeline_id"
-            ))
-            .bind(new.job.0)
-            .fetch_one(&mut tx)
-            .await?;
-            let id: i64 = query_scalar(sql!("INSERT INTO builds (team_id, pipeline_id, job_id, name, status, created_by, created_at)
-                 SELECT team_id, id, $1, $2, 'pending', $3, $4 FROM pipelines WHERE id = $5 AND NOT destroyed
-                 RETURNING id"))
-            .bind(new.job.0)
-            .bind(number.to_string())
-            .bind(new.created_by)
-            .bind(now().0)
-            .bind(pipeline)
-            .fetch_one(&mut tx)
-            .await?;
-            let build = fetch(&mut tx, BuildId(id)).await?;
+            let build = create_within(&mut tx, &new).await?;
             tx.commit().await?;
-            note(BuildId(id));
-            self.announce(News::JobAsked(new.job));
-            build.ok_or_else(|| corrupt("a build that was just made is not there"))
+            note(build.id);
+            self.announce_created(build.id, new.job);
+            Ok(build)
         })
+    }
+
+    /// Says that a build of the job waits, which asks for a look at the job.
+    fn announce_created(&self, build: BuildId, job: JobId) {
+        self.announce(News::BuildCreated { build, job });
+        self.announce(News::JobAsked(job));
     }
 
     /// Creates a build that has its plan already, and so is started. Its name is its id.
@@ -307,9 +298,9 @@ impl Store {
             let started_at = now();
             let mut tx = self.write.begin(here!()).await?;
             lease.check(&mut tx).await?;
-            query(sql!(
+            let job: Option<Option<i64>> = query_scalar(sql!(
                 "UPDATE builds SET status = 'started', plan = $1, started_at = $2
-                 WHERE id = $3 AND status = 'pending'"
+                 WHERE id = $3 AND status = 'pending' RETURNING job_id"
             ))
             .bind(
                 self.sealer()
@@ -317,10 +308,16 @@ impl Store {
             )
             .bind(started_at.0)
             .bind(lease.build.0)
-            .execute(&mut tx)
+            .fetch_optional(&mut tx)
             .await?;
             tx.commit().await?;
-            self.changed();
+            match job.flatten() {
+                Some(job) => self.announce(News::BuildStarted {
+                    build: lease.build,
+                    job: JobId(job),
+                }),
+                None => self.changed(),
+            }
             Ok(started_at)
         })
     }
@@ -436,6 +433,31 @@ impl Store {
         let rows: Vec<Row> = query.fetch_all(&self.read).await?;
         rows.into_iter().map(Build::try_from).collect()
     }
+}
+
+/// Creates a pending build of a job, under the job's next number.
+async fn create_within(tx: &mut Tx, new: &NewBuild<'_>) -> Result<Build> {
+    let (number, pipeline): (i64, i64) = query_as(sql!(
+        "UPDATE jobs SET build_number = build_number + 1 WHERE id = $1
+         RETURNING build_number, pipeline_id"
+    ))
+    .bind(new.job.0)
+    .fetch_one(&mut *tx)
+    .await?;
+    let id: i64 = query_scalar(sql!(
+        "INSERT INTO builds (team_id, pipeline_id, job_id, name, status, created_by, created_at)
+         SELECT team_id, id, $1, $2, 'pending', $3, $4 FROM pipelines WHERE id = $5 AND NOT destroyed
+         RETURNING id"
+    ))
+    .bind(new.job.0)
+    .bind(number.to_string())
+    .bind(new.created_by)
+    .bind(now().0)
+    .bind(pipeline)
+    .fetch_one(&mut *tx)
+    .await?;
+    let build = fetch(tx, BuildId(id)).await?;
+    build.ok_or_else(|| corrupt("a build that was just made is not there"))
 }
 
 /// Binds a sealed plan to its build.

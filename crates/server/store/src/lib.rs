@@ -64,7 +64,7 @@ pub use airside_model::{SaveJob, SaveResource};
 pub use artifacts::{Artifact, ArtifactId};
 pub use builds::{
     Build, BuildFilter, BuildPage, BuildRange, CheckReason, EndedCheck, Lease, NewBuild, NewCheck,
-    OneOff, RerunOf, Unfinished,
+    OneOff, RequestedBuild, RerunOf, Unfinished,
 };
 pub use causality::{Causality, Direction, RelatedBuild, RelatedVersion};
 pub use checks::{CheckBuild, CheckSummary, Checkable, ChecksOf, ImageCheck, LastCheck};
@@ -78,8 +78,8 @@ pub use instance_vars::InstanceVars;
 pub use kept::{HIJACK_GRACE, KeptContainer};
 pub use news::{Missed, News, Newsstand};
 pub use pipelines::{
-    BuildBrief, Job, JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline, PipelineSummary,
-    Resource, SavePipeline, Saved,
+    BuildBrief, DeletionPolicy, Job, JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline,
+    PipelineClaim, PipelineHead, PipelineObject, PipelineSummary, Resource, SavePipeline, Saved,
 };
 pub use resource_caches::{CacheOwner, ResourceCache};
 pub use sealer::{SealError, Sealer};
@@ -133,6 +133,13 @@ pub enum Error {
     NameTaken { name: String },
     #[error("the pipeline was set by a newer build")]
     SetByNewerBuild,
+    #[error(
+        "the pipeline is set by pipeline.ci.airside.dev/{} in {}; change it there",
+        .0.name, .0.namespace
+    )]
+    SetByObject(Box<PipelineObject>),
+    #[error("the object {uid} asked for a build of another job before")]
+    RequestedOtherwise { uid: String },
     #[error("pipeline '{name}' not found")]
     NoSuchPipeline { name: String },
     #[error(transparent)]

@@ -36,6 +36,15 @@ pub enum News {
     /// A build of the job was created, or one that waits was aborted, or the job must be scheduled
     /// again.
     JobAsked(JobId),
+    /// A build of the job was created, by whatever means; it waits.
+    BuildCreated {
+        build: BuildId,
+        job: JobId,
+    },
+    BuildStarted {
+        build: BuildId,
+        job: JobId,
+    },
     BuildFinished {
         build: BuildId,
         job: JobId,
@@ -51,6 +60,9 @@ pub enum News {
     /// The pipeline's configuration is empty, and builds that wait are aborted.
     PipelineArchived(PipelineId),
     PipelineGone(PipelineId),
+    /// Something else that lists show of it changed: its name, who may see it, or the object that
+    /// sets it.
+    PipelineChanged(PipelineId),
 }
 
 /// Receives the changes from now on.

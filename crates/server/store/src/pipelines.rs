@@ -9,6 +9,7 @@ mod contents;
 mod destroy;
 mod list;
 mod manage;
+mod objects;
 mod overview;
 mod parts;
 mod save;
@@ -21,6 +22,7 @@ pub use child::Parent;
 pub use list::PipelineSummary;
 use list::columns;
 pub use manage::Pausing;
+pub use objects::{DeletionPolicy, PipelineClaim, PipelineHead, PipelineObject};
 pub use overview::{BuildBrief, JobOverview, JobsOf};
 pub use save::{SavePipeline, Saved};
 

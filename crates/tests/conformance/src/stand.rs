@@ -68,6 +68,7 @@ impl Bench {
             hermetic: false,
             user: None,
             tags: Vec::new(),
+            native_type: None,
         };
         let runtime = self.runtime();
         let new = NewPlacement {

@@ -47,6 +47,7 @@ impl Bench {
             plan,
             labels,
             tags: Vec::new(),
+            native_type: None,
             image: self.site.image(),
             run: Executable::Path("/bin/sh".to_owned()),
             args: vec!["-c".to_owned(), script.to_owned()],

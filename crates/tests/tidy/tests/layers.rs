@@ -43,7 +43,16 @@ const PROGRAMS: &[&str] = &["runtime/shim", "cli/airside"];
 
 /// Heavy libraries, each with the crates that may use it. A folder stands for all of its crates.
 const OWNED: &[(&str, &[&str])] = &[
-    ("kube", &["images", "runtime/kubernetes"]),
+    (
+        "kube",
+        &[
+            "images",
+            "base/clusters",
+            "runtime/kubernetes",
+            "server/control",
+            "server/control-objects",
+        ],
+    ),
     ("sqlx", &["server/store"]),
     ("axum", &["server/api"]),
     ("libcontainer", &["runtime/local"]),

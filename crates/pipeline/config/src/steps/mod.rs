@@ -85,9 +85,19 @@ impl Leaf<'_> {
 impl Step {
     /// Calls `visit` with everything in this step that runs something, in order, hooks last.
     pub fn visit_leaves<'a>(&'a self, visit: &mut impl FnMut(Leaf<'a>)) {
-        self.core.visit_leaves(visit);
+        self.visit_tagged_leaves(&[], &mut |leaf, _| visit(leaf));
+    }
+
+    /// Visits leaves as [`Step::visit_leaves`] does, each with the tags of a leaf that has none of
+    /// its own; `tags` are those around this step.
+    pub(crate) fn visit_tagged_leaves<'a>(
+        &'a self,
+        tags: &'a [String],
+        visit: &mut impl FnMut(Leaf<'a>, &'a [String]),
+    ) {
+        self.core.visit_tagged_leaves(tags, visit);
         for (_, hook) in self.modifiers.hooks() {
-            hook.visit_leaves(visit);
+            hook.visit_tagged_leaves(tags, visit);
         }
     }
 
@@ -134,13 +144,22 @@ impl Core {
         }
     }
 
-    fn visit_leaves<'a>(&'a self, visit: &mut impl FnMut(Leaf<'a>)) {
-        match self.leaf() {
-            Some(leaf) => visit(leaf),
-            None => self
-                .inner()
-                .iter()
-                .for_each(|step| step.visit_leaves(visit)),
+    fn visit_tagged_leaves<'a>(
+        &'a self,
+        around: &'a [String],
+        visit: &mut impl FnMut(Leaf<'a>, &'a [String]),
+    ) {
+        if let Some(leaf) = self.leaf() {
+            return visit(leaf, around);
+        }
+        let own: &[String] = match self {
+            Self::Do(step) => &step.tags,
+            Self::InParallel(step) => &step.tags,
+            _ => &[],
+        };
+        let tags = if own.is_empty() { around } else { own };
+        for step in self.inner() {
+            step.visit_tagged_leaves(tags, visit);
         }
     }
 

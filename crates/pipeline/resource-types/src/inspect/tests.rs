@@ -187,6 +187,29 @@ fn mistakes_in_sources() {
             &["key: source.key is missing"],
         ),
         (
+            "kubernetes",
+            json!({"kind": "Pod/v1", "name": "((n))", "kubeconfig": "((k))"}),
+            &[],
+        ),
+        (
+            "kubernetes",
+            json!({"kind": "pod", "names": "a"}),
+            &[
+                &format!("names: source.names is no key of type `kubernetes` {refused}"),
+                "kind: source.kind is \"pod\": write the kind like",
+            ],
+        ),
+        (
+            "kubernetes",
+            json!({"kind": "Pod/v1", "until": [{"path": "a..b", "exists": true}]}),
+            &["until: source.until is not valid: \"a..b\" is no path of a field"],
+        ),
+        (
+            "kubernetes",
+            json!({"kind": "Pod/v1", "server": "https://h"}),
+            &["token: source.token is missing beside `server`"],
+        ),
+        (
             "mock",
             json!({"create_files": {"a": 1}, "no_initial_version": true}),
             &[],
@@ -253,6 +276,36 @@ fn mistakes_in_params() {
             PutParams,
             json!({"rebase": true, "merge": true}),
             "merge: params.merge and",
+        ),
+        (
+            "kubernetes",
+            PutParams,
+            json!({"manifests": ["a/*.yml"], "set": {"spec.x": "((x))"}, "follow": {"logs": false}}),
+            "",
+        ),
+        (
+            "kubernetes",
+            PutParams,
+            json!({"manifest": "a.yml"}),
+            "manifest: params.manifest is no key",
+        ),
+        (
+            "kubernetes",
+            PutParams,
+            json!({"on_abort": "remove"}),
+            "on_abort: params.on_abort is \"remove\"",
+        ),
+        (
+            "kubernetes",
+            PutParams,
+            json!({"prune": {"group": "web", "kinds": []}}),
+            "prune: params.prune.kinds is no list",
+        ),
+        (
+            "kubernetes",
+            GetParams,
+            json!({"outputs": {"../x": "status.url"}}),
+            "outputs: params.outputs has \"../x\"",
         ),
         ("registry-image", GetParams, json!({"format": "oci"}), ""),
         (

@@ -8,6 +8,7 @@ pub mod git_server;
 pub mod github_server;
 pub mod http;
 pub mod image;
+pub mod kube_server;
 pub mod registry;
 pub mod repository;
 pub mod s3_server;

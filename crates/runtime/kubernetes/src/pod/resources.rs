@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use airside_model::task::ContainerLimits;
+use airside_model::{StepKind, task::ContainerLimits};
+use airside_runtime::PlacementSpec;
 use k8s_openapi::{
     api::core::v1::ResourceRequirements, apimachinery::pkg::api::resource::Quantity,
 };
@@ -12,6 +13,20 @@ use crate::targets::DefaultRequests;
 
 /// CPU shares that make one core.
 const SHARES: u64 = 1024;
+
+/// Returns the requests of a step without limits of its own. A put of a native type moves bytes or
+/// waits for another program: it gets less than the built-in default, unless the target names a
+/// default.
+pub(super) fn defaults(spec: &PlacementSpec, of_target: &DefaultRequests) -> DefaultRequests {
+    let is_native_put = spec.labels.kind == StepKind::Put && spec.native_type.is_some();
+    if is_native_put && *of_target == DefaultRequests::default() {
+        return DefaultRequests {
+            cpu: "10m".to_owned(),
+            memory: "32Mi".to_owned(),
+        };
+    }
+    of_target.clone()
+}
 
 pub(super) fn requirements(
     limits: &ContainerLimits,
@@ -50,6 +65,25 @@ mod tests {
     fn check(cpu: Option<u64>, memory: Option<u64>) -> String {
         let limits = ContainerLimits { cpu, memory };
         serde_json::to_string(&requirements(&limits, &DefaultRequests::default())).unwrap()
+    }
+
+    #[test]
+    fn a_native_put_asks_for_little_unless_the_target_says_otherwise() {
+        let cpu = |kind: StepKind, native_type: Option<&str>, defaults: &DefaultRequests| {
+            let mut spec = crate::pod::tests::spec();
+            spec.labels.kind = kind;
+            spec.native_type = native_type.map(str::to_owned);
+            super::defaults(&spec, defaults).cpu
+        };
+        let usual = DefaultRequests::default();
+        let own = DefaultRequests {
+            cpu: "2".to_owned(),
+            ..usual.clone()
+        };
+        assert_eq!(cpu(StepKind::Put, Some("kubernetes"), &usual), "10m");
+        assert_eq!(cpu(StepKind::Put, Some("kubernetes"), &own), "2");
+        assert_eq!(cpu(StepKind::Put, None, &usual), "100m");
+        assert_eq!(cpu(StepKind::Get, Some("git"), &usual), "100m");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! patches: maps key by key, containers and volumes by their names, everything else as a whole.
 
 use airside_config::Glob;
+use airside_model::StepKind;
 use airside_runtime::{Error, PlacementSpec};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
@@ -29,6 +30,9 @@ pub(crate) struct RuleMatch {
     pub(crate) step: Option<Glob>,
     /// All of them are among the step's.
     pub(crate) tags: Vec<String>,
+    pub(crate) kind: Option<StepKind>,
+    /// A native resource type.
+    pub(crate) native_type: Option<String>,
 }
 
 impl RuleMatch {
@@ -38,12 +42,26 @@ impl RuleMatch {
             Some(glob) => name.is_some_and(|name| glob.matches(name)),
         };
         let step = &spec.labels;
+        let is_step_matched = if is_shared_checker(spec) {
+            self.pipeline.is_none() && self.job.is_none() && self.step.is_none()
+        } else {
+            named(&self.pipeline, step.pipeline.as_deref())
+                && named(&self.job, step.job.as_deref())
+                && named(&self.step, Some(&step.step))
+        };
+        let native_type = self.native_type.as_ref();
         self.team == step.team
-            && named(&self.pipeline, step.pipeline.as_deref())
-            && named(&self.job, step.job.as_deref())
-            && named(&self.step, Some(&step.step))
+            && is_step_matched
+            && self.kind.is_none_or(|kind| kind == step.kind)
+            && native_type.is_none_or(|type_| spec.native_type.as_ref() == Some(type_))
             && self.tags.iter().all(|tag| spec.tags.contains(tag))
     }
+}
+
+/// Returns true for a pod in which all checks of one native type of a team run. Its labels name the
+/// resource that came first, so that a rule for some pipelines would hold for all of them.
+fn is_shared_checker(spec: &PlacementSpec) -> bool {
+    spec.labels.kind == StepKind::Check && spec.native_type.is_some()
 }
 
 /// The pod as the rules want it.

@@ -39,6 +39,7 @@ pub(crate) fn spec() -> PlacementSpec {
         hermetic: false,
         user: None,
         tags: Vec::new(),
+        native_type: None,
     }
 }
 

@@ -79,6 +79,7 @@ impl Preflight {
             hermetic: shape == Shape::Hermetic,
             user: None,
             tags: Vec::new(),
+            native_type: None,
         }
     }
 }

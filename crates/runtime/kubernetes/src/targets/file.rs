@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use airside_clusters::{AccessMistake, ClusterAccess};
 use airside_kube_objects::DEFAULT_SHIM_IMAGE;
 use airside_model::{WorkerName, chain};
 use serde::Deserialize;
@@ -205,29 +206,22 @@ impl TargetEntry {
 
     /// A cluster is reached in one way.
     fn check_account(&self) -> Result<(), Fault> {
-        let by_kubeconfig = self.kubeconfig.is_some() || self.context.is_some();
-        if let Some(folder) = &self.service_account
-            && by_kubeconfig
-        {
-            let message = "service_account: there is a kubeconfig or context too; leave one out";
-            return Err(Fault::at(folder.referenced, message));
-        }
-        let Some(server) = &self.api_server else {
-            return Ok(());
+        let access = ClusterAccess {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            service_account: self.service_account.as_ref().map(|it| it.value.clone()),
+            api_server: self.api_server.as_ref().map(|it| it.value.clone()),
         };
-        if by_kubeconfig {
-            let message = "api_server: the kubeconfig says where the API server is; leave one out";
-            return Err(Fault::at(server.referenced, message));
-        }
-        let url = server.value.parse::<http::Uri>();
-        if !url.is_ok_and(|url| url.scheme_str() == Some("https") && url.host().is_some()) {
-            let message = format!(
-                "api_server: {:?} is not a URL such as https://10.0.0.1:6443",
-                server.value
-            );
-            return Err(Fault::at(server.referenced, message));
-        }
-        Ok(())
+        let located = |mistake: AccessMistake| {
+            let at = match mistake {
+                AccessMistake::TwoAccounts => self.service_account.as_ref().map(|it| it.referenced),
+                AccessMistake::TwoServers | AccessMistake::NoUrl(_) => {
+                    self.api_server.as_ref().map(|it| it.referenced)
+                }
+            };
+            Fault::at(at.unwrap_or(Location::UNKNOWN), chain(&mistake))
+        };
+        access.check().map_err(located)
     }
 }
 

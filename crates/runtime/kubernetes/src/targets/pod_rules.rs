@@ -9,6 +9,7 @@ mod metadata;
 mod volumes;
 
 use airside_config::Glob;
+use airside_model::StepKind;
 use k8s_openapi::api::core::v1::PodSpec;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -38,6 +39,9 @@ struct Match {
     step: Option<Spanned<String>>,
     #[serde(default)]
     tags: Vec<Spanned<String>>,
+    kind: Option<Spanned<String>>,
+    #[serde(rename = "type")]
+    native_type: Option<Spanned<String>>,
 }
 
 impl RuleEntry {
@@ -61,8 +65,34 @@ impl Match {
             job: glob("job", self.job)?,
             step: glob("step", self.step)?,
             tags: self.tags.into_iter().map(|tag| tag.value).collect(),
+            kind: self.kind.map(kind).transpose()?,
+            native_type: self.native_type.map(native_type).transpose()?,
         })
     }
+}
+
+fn kind(written: Spanned<String>) -> Result<StepKind, Fault> {
+    let kind = serde_json::from_value(json!(written.value));
+    kind.map_err(|_| {
+        let message = format!(
+            "pod_rules: match.kind: {:?} is no kind of step; it is get, put, check or task",
+            written.value
+        );
+        Fault::at(written.referenced, message)
+    })
+}
+
+/// Only native types are matched: a pipeline may call a type of its own as it likes.
+fn native_type(written: Spanned<String>) -> Result<String, Fault> {
+    if airside_resource_types::is_native(&written.value) {
+        return Ok(written.value);
+    }
+    let message = format!(
+        "pod_rules: match.type: {:?} is no native resource type; these are {}",
+        written.value,
+        airside_resource_types::NATIVE.join(", ")
+    );
+    Err(Fault::at(written.referenced, message))
 }
 
 fn glob(field: &str, pattern: Option<Spanned<String>>) -> Result<Option<Glob>, Fault> {

@@ -71,6 +71,7 @@ impl Cluster {
             hermetic: false,
             user: None,
             tags: Vec::new(),
+            native_type: None,
         }
     }
 

@@ -111,6 +111,7 @@ impl Machine {
             hermetic: false,
             user: None,
             tags: Vec::new(),
+            native_type: None,
         }
     }
 

@@ -1,9 +1,9 @@
 //! Setting a pipeline, and reading back what was set.
 
-use airside_config::{Config, Loaded, Warning, api_errors, load};
-use airside_model::TeamId;
+use airside_config::{Loaded, Warning};
+use airside_model::facts::SetThrough;
 use airside_secrets::Asker;
-use airside_store::{InstanceVars, SavePipeline};
+use airside_setting::{ReadPipelineError, SetPipeline, check_name, read_pipeline};
 use axum::{
     Json,
     body::Body,
@@ -13,7 +13,7 @@ use axum::{
 use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
 use serde_json::{Value, json};
 
-use super::{PipelineName, teams::check_name};
+use super::PipelineName;
 use crate::{
     ApiState, body, check_creds,
     error::{ApiError, Result},
@@ -59,11 +59,11 @@ pub(super) async fn save(
         Ok(warning) => warning,
         Err(error) => return Ok(invalid(&[error])),
     };
-    let loaded =
-        match read_config(body::text(body, "the configuration", LARGEST_MIB << 20).await?).await? {
-            Ok(loaded) => loaded,
-            Err(errors) => return Ok(invalid(&errors)),
-        };
+    let text = body::text(body, "the configuration", LARGEST_MIB << 20).await?;
+    let loaded = match read_config(text).await? {
+        Ok(loaded) => loaded,
+        Err(errors) => return Ok(invalid(&errors)),
+    };
     if wishes.check_creds.is_some() {
         let asker = Asker {
             team: scope.team()?.name.clone(),
@@ -76,14 +76,21 @@ pub(super) async fn save(
             return Ok(invalid(&[refusal]));
         }
     }
-    let save = to_save(
+    let caller = scope.caller()?;
+    let by = format!("{}:{}", caller.connector(), caller.display_user_id());
+    let set = SetPipeline {
         team,
-        pipeline_name,
-        scope.instance_vars().clone(),
-        &loaded.config,
+        team_name: &scope.team()?.name,
+        name: &pipeline_name,
+        instance_vars: scope.instance_vars(),
+        config: &loaded.config,
+        through: SetThrough::Fly,
+        by: &by,
         expected_version,
-    )?;
-    let saved = state.store.save_pipeline(save).await?;
+        parent: None,
+        object: None,
+    };
+    let saved = state.pipelines.set(set).await?;
     let status = if saved.created {
         StatusCode::CREATED
     } else {
@@ -98,32 +105,16 @@ pub(super) async fn save(
     Ok((status, Json(shown)).into_response())
 }
 
-/// Reads a configuration, or says in `fly`'s words what is wrong with it. A long one takes a while,
-/// and other requests would wait on this thread.
+/// Reads a configuration, or says in `fly`'s words what is wrong with it.
 async fn read_config(text: String) -> Result<std::result::Result<Loaded, Vec<String>>> {
-    let read = move || load(&text).map_err(|problems| api_errors(&problems));
-    airside_tasks::blocking("configuration", read)
-        .await
-        .map_err(|_| ApiError::Internal("reading the configuration failed"))
-}
-
-fn to_save(
-    team: TeamId,
-    name: String,
-    instance_vars: InstanceVars,
-    config: &Config,
-    expected_version: Option<i64>,
-) -> Result<SavePipeline> {
-    Ok(SavePipeline {
-        team,
-        name,
-        instance_vars,
-        config: serde_json::to_value(config)
-            .map_err(|_| ApiError::Internal("the configuration is not JSON"))?,
-        jobs: config.job_rows(),
-        resources: config.resource_rows(),
-        expected_version,
-    })
+    match read_pipeline(text, Vec::new()).await {
+        Ok(loaded) => Ok(Ok(loaded)),
+        Err(ReadPipelineError::Invalid(errors)) => Ok(Err(errors)),
+        Err(ReadPipelineError::Unfilled(error)) => Ok(Err(vec![error])),
+        Err(ReadPipelineError::Interrupted(_)) => {
+            Err(ApiError::Internal("reading the configuration failed"))
+        }
+    }
 }
 
 fn invalid(errors: &[String]) -> Response {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use airside_model::TeamId;
+use airside_setting::{PipelineChange, check_name};
 use airside_store::{InstanceVars, Pausing, PipelineSummary};
 use axum::{
     Json,
@@ -13,7 +14,7 @@ use axum::{
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::teams::{Rename, check_name, renamed};
+use super::teams::{Rename, renamed};
 use crate::{
     ApiState, body,
     error::{ApiError, Result},
@@ -80,7 +81,10 @@ pub(super) async fn delete(
     State(state): State<ApiState>,
     scope: RequestScope,
 ) -> Result<StatusCode> {
-    state.store.destroy_pipeline(scope.pipeline()?.id).await?;
+    let pipeline = scope.pipeline()?;
+    let change = PipelineChange::Destroy;
+    state.pipelines.permit_change(pipeline, change).await?;
+    state.store.destroy_pipeline(pipeline.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -109,7 +113,10 @@ pub(super) async fn hide(State(state): State<ApiState>, scope: RequestScope) -> 
 }
 
 pub(super) async fn archive(State(state): State<ApiState>, scope: RequestScope) -> Result<()> {
-    Ok(state.store.archive_pipeline(scope.pipeline()?.id).await?)
+    let pipeline = scope.pipeline()?;
+    let change = PipelineChange::Archive;
+    state.pipelines.permit_change(pipeline, change).await?;
+    Ok(state.store.archive_pipeline(pipeline.id).await?)
 }
 
 /// Renames every instance of the name.
@@ -121,12 +128,14 @@ pub(super) async fn rename(
     >,
     body: Body,
 ) -> Result<Json<Value>> {
-    let team = scope.team()?.id;
+    let team = scope.team()?;
     let Rename { name } = body::json(body, "the new name").await?;
     let warning = check_name(&name, "pipeline").map_err(ApiError::Invalid)?;
+    let permitted = state.pipelines.permit_rename(team, &pipeline_name);
+    permitted.await?;
     if state
         .store
-        .rename_pipelines(team, &pipeline_name, &name)
+        .rename_pipelines(team.id, &pipeline_name, &name)
         .await?
     {
         Ok(renamed(warning))

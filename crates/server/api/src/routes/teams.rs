@@ -1,7 +1,8 @@
 //! Teams, and the user's place in them.
 
 use airside_auth::Role;
-use airside_config::{Warning, validate_identifier};
+use airside_config::Warning;
+use airside_setting::check_name;
 use airside_store::Team;
 use axum::{
     Json,
@@ -102,18 +103,6 @@ fn check_auth(auth: &Value) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Returns an error for a wrong name, or a warning for an odd one.
-pub(super) fn check_name(name: &str, what: &str) -> Result<Option<Warning>, String> {
-    let tricky = |c: char| matches!(c, '/' | '\\') || c.is_control();
-    if name.chars().any(tricky) || matches!(name, "." | "..") || name.len() > 255 {
-        return Err(format!(
-            "{what}: '{}' has a character that is not allowed, or is too long",
-            name.chars().take(80).collect::<String>().escape_debug()
-        ));
-    }
-    validate_identifier(name, what).map_err(|error| airside_model::chain(&error))
 }
 
 #[derive(Deserialize)]

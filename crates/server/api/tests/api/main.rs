@@ -13,6 +13,7 @@ mod badges;
 mod browser;
 mod builds;
 mod containers;
+mod control;
 mod events;
 mod faults;
 mod fly_links;

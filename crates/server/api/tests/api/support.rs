@@ -19,6 +19,7 @@ use airside_limits::{Files, Places};
 use airside_logs::Logs;
 use airside_model::{BuildId, JobId};
 use airside_secrets::{Credentials, IdTokens, Installation, Rotation};
+use airside_setting::{Judge, PipelineSetter};
 use airside_store::{Build, DatabaseTimeout, NewBuild, OneOff, Store, testing::TestDatabase};
 use airside_volumes::Volumes;
 use axum::body::{Body, to_bytes};
@@ -147,23 +148,26 @@ impl Server {
     }
 
     pub(crate) async fn start_patiently(database: TestDatabase, patience: DatabaseTimeout) -> Self {
-        Self::start_whole(database, patience, Connectors::default()).await
+        Self::start_whole(database, patience, Connectors::default(), None).await
+    }
+
+    /// With a cluster that has a word about pipelines.
+    pub(crate) async fn start_judged(judge: Arc<dyn Judge>) -> Self {
+        let (database, patience) = (TestDatabase::sqlite(), DatabaseTimeout::default());
+        Self::start_whole(database, patience, Connectors::default(), Some(judge)).await
     }
 
     /// Starts a server with users from outside.
     pub(crate) async fn start_with(connectors: Connectors) -> Self {
-        Self::start_whole(
-            TestDatabase::sqlite(),
-            DatabaseTimeout::default(),
-            connectors,
-        )
-        .await
+        let (database, patience) = (TestDatabase::sqlite(), DatabaseTimeout::default());
+        Self::start_whole(database, patience, connectors, None).await
     }
 
     async fn start_whole(
         database: TestDatabase,
         patience: DatabaseTimeout,
         connectors: Connectors,
+        judge: Option<Arc<dyn Judge>>,
     ) -> Self {
         let store = database.open_patiently(patience).await;
         let dir = database.dir();
@@ -181,6 +185,11 @@ impl Server {
         let is_faulty = Arc::new(AtomicBool::new(false));
         let builds = Arc::new(Recorded(store.clone(), is_faulty.clone()));
         let url = format!("http://{address}/");
+        let pipelines = PipelineSetter::new(store.clone());
+        let pipelines = match judge {
+            Some(judge) => pipelines.with_judge(judge),
+            None => pipelines,
+        };
         let state = ApiState::new(
             store.clone(),
             auth,
@@ -191,6 +200,7 @@ impl Server {
             "0.1.0",
         )
         .with_connectors(connectors)
+        .with_pipelines(pipelines)
         .with_credentials(Credentials::new(airside_secrets::Options {
             installation: Some(Installation::dummy(installed())),
             ..airside_secrets::Options::default()

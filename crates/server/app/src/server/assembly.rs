@@ -6,6 +6,7 @@ use airside_agents::Agents;
 use airside_api::ApiState;
 use airside_auth::{Auth, LocalUser};
 use airside_checks::{CheckLoop, CheckService, CheckServiceOptions, CheckWays, WorkerCheckers};
+use airside_control::{Control, ControlParts};
 use airside_engine::{Engine, EngineOptions};
 use airside_gc::Collector;
 use airside_hub::Hub;
@@ -16,6 +17,7 @@ use airside_orchestrator::{Orchestrator, WorkerEntry};
 use airside_registry::Registry;
 use airside_scheduler::{Scheduler, SchedulerLoop};
 use airside_secrets::{Credentials, IdTokens};
+use airside_setting::PipelineSetter;
 use airside_store::{Alone, ContainerFilter, Store};
 use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
@@ -41,6 +43,8 @@ pub(crate) struct Server {
     checks: CheckService,
     pub(super) check_loop: Option<CheckLoop>,
     pub(super) collector: Collector,
+    /// Present if pipelines are objects of clusters.
+    pub(super) control: Option<(Control, ControlParts)>,
     pub(crate) orchestrator: Orchestrator,
     agents: Agents,
     /// Workers that are no targets.
@@ -53,6 +57,7 @@ pub(crate) struct Server {
     pub(crate) store: Store,
     auth: Auth,
     connectors: Connectors,
+    pipelines: PipelineSetter,
     pub(super) credentials: Credentials,
     pub(super) id_tokens: IdTokens,
     pub(crate) logs: Logs,
@@ -80,7 +85,9 @@ impl Server {
         let id_tokens = IdTokens::new(base.store.clone(), issuer, rotation);
         let credentials = credentials(options, &checkers, &id_tokens).await?;
         let ways = CheckWays::new(fleet.orchestrator.clone(), Some(checkers));
-        let engine = engine(&base, &fleet, options, url, &credentials, &ways);
+        let control = options.control.open(&base.store, &base.metrics).await?;
+        let pipelines = pipelines(&base, control.as_ref());
+        let engine = engine(&base, &fleet, options, url, &credentials, &ways, &pipelines);
         let (checks, check_loop) = checks(&base, &engine, options, &credentials, ways);
         let collector = collector(&base, &fleet, options, data);
         fleet.orchestrator.attend_kept().await?;
@@ -92,7 +99,9 @@ impl Server {
             Arc::new(move |inputs: &[ResourceId]| inputs.iter().for_each(|id| wants.want(*id))),
             options.scheduling.spacing(),
         );
+        let parts = control_parts(&base.store, &engine, &scheduler, &pipelines, url);
         Ok(Self {
+            control: control.map(|control| (control, parts)),
             engine,
             scheduler,
             driver: Some(driver),
@@ -109,6 +118,7 @@ impl Server {
             store: base.store,
             auth: base.auth,
             connectors: base.connectors,
+            pipelines,
             credentials,
             id_tokens,
             logs: base.logs,
@@ -140,6 +150,7 @@ impl Server {
         )
         .with_checks(Arc::new(self.checks.clone()))
         .with_connectors(self.connectors.clone())
+        .with_pipelines(self.pipelines.clone())
         .with_credentials(self.credentials.clone())
         .with_id_tokens(self.id_tokens.clone())
         .with_log_level(Arc::new(log_level))
@@ -197,6 +208,36 @@ async fn credentials(
     }))
 }
 
+/// Returns the setter of pipelines, for the API, for steps and for objects of clusters. Clusters
+/// of the control file judge them.
+fn pipelines(base: &Foundation, control: Option<&Control>) -> PipelineSetter {
+    let setter = PipelineSetter::new(base.store.clone());
+    match control {
+        Some(control) => setter.with_judge(Arc::new(control.clone())),
+        None => setter,
+    }
+}
+
+/// Returns what objects of clusters act on.
+fn control_parts(
+    store: &Store,
+    engine: &Engine,
+    scheduler: &Scheduler,
+    pipelines: &PipelineSetter,
+    url: &str,
+) -> ControlParts {
+    let builds = EngineBuilds {
+        store: store.clone(),
+        engine: engine.clone(),
+        scheduler: scheduler.clone(),
+    };
+    ControlParts {
+        setter: pipelines.clone(),
+        builds: Arc::new(builds),
+        external_url: url.to_owned(),
+    }
+}
+
 fn engine(
     base: &Foundation,
     fleet: &Fleet,
@@ -204,6 +245,7 @@ fn engine(
     url: &str,
     credentials: &Credentials,
     check_ways: &CheckWays,
+    pipelines: &PipelineSetter,
 ) -> Engine {
     Engine::new(EngineOptions {
         store: base.store.clone(),
@@ -212,6 +254,7 @@ fn engine(
         metrics: base.metrics.clone(),
         external_url: url.to_owned(),
         address: fleet.hub_address.to_string(),
+        pipelines: pipelines.clone(),
         credentials: credentials.clone(),
         mock_image: options.workers.local.mock_image(),
         registries: options.workers.registries(),

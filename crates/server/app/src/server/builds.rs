@@ -1,10 +1,11 @@
 //! The engine and the scheduler as the API sees them.
 
 use airside_api::{AbortError, Builds, OneOffBuild, Prepared, TriggerError};
+use airside_control::ObjectBuilds;
 use airside_engine::Engine;
 use airside_model::{BuildId, JobId, chain};
 use airside_scheduler::Scheduler;
-use airside_store::{Build, NewBuild, OneOff, Store};
+use airside_store::{Build, NewBuild, OneOff, RequestedBuild, Store};
 use async_trait::async_trait;
 use tracing::{info, warn};
 
@@ -53,6 +54,45 @@ impl Builds for EngineBuilds {
             Err(error) => {
                 warn!(%build, error = %chain(&error), "reason why a build waits not found");
                 None
+            }
+        }
+    }
+}
+
+/// Builds that objects of clusters ask for.
+#[async_trait]
+impl ObjectBuilds for EngineBuilds {
+    async fn trigger(
+        &self,
+        job: JobId,
+        created_by: &str,
+        uid: &str,
+    ) -> Result<RequestedBuild, airside_store::Error> {
+        let new = NewBuild {
+            job,
+            created_by: Some(created_by),
+        };
+        let note = |build| self.engine.note_cause(build);
+        self.store.create_requested_build(new, uid, note).await
+    }
+
+    async fn rerun(
+        &self,
+        of: &Build,
+        job: JobId,
+        created_by: &str,
+        uid: &str,
+    ) -> Result<RequestedBuild, airside_store::Error> {
+        let store = &self.store;
+        store.create_requested_rerun(of, job, created_by, uid).await
+    }
+
+    async fn abort(&self, build: BuildId) -> bool {
+        match self.engine.abort(build).await {
+            Ok(()) => true,
+            Err(error) => {
+                warn!(%build, error = %chain(&error), "build could not be told to stop");
+                false
             }
         }
     }

@@ -33,6 +33,13 @@ impl Server {
                 checks.clone().run(until.clone())
             }));
         }
+        if let Some((control, parts)) = self.control.clone() {
+            let until = shutdown.clone();
+            loops.push(supervise("control", shutdown, move || {
+                let (control, parts, until) = (control.clone(), parts.clone(), until.clone());
+                async move { control.run(parts, until).await }
+            }));
+        }
         let hangup = stop::on_hangup()?;
         if let Some(targets) = self.targets.take() {
             loops.push(self.start_targets(targets, hangup, shutdown));

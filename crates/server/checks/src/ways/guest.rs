@@ -44,7 +44,10 @@ impl CheckRunner for GuestRunner {
             Err(why) => return CheckAnswer::Ended(Err(self.not_started(why))),
         };
         let deadline = airside_model::deadline_after(Instant::now(), check.timeout);
-        let (name, anew) = (self.name(), check.freshness == Freshness::FromNow);
+        let (name, anew) = (
+            self.name(&check.type_),
+            check.freshness == Freshness::FromNow,
+        );
         for _ in 0..VISIT_TRIES {
             let left = deadline.saturating_duration_since(Instant::now());
             let found = self.ways.orchestrator.host(&name, Asker::Booker, anew);
@@ -98,14 +101,19 @@ impl GuestRunner {
     }
 
     /// Name under which the team's container is offered. Its list is shorter than that of a
-    /// [`super::SharedHost`], so the two never meet.
-    pub fn name(&self) -> String {
-        json!([self.team, self.worker, "checker"]).to_string()
+    /// [`super::SharedHost`], so the two never meet. A type that may act as its pod's service
+    /// account has a container of its own: no program of another type runs beside it.
+    pub fn name(&self, type_: &str) -> String {
+        if airside_resource_types::uses_pod_account(type_) {
+            json!([self.team, self.worker, "checker", type_]).to_string()
+        } else {
+            json!([self.team, self.worker, "checker"]).to_string()
+        }
     }
 
-    /// The image of the container: one for all types, so that there is one container.
-    pub fn image(&self) -> Image {
-        if self.has_programs {
+    /// The image of the container: one for all types that share one.
+    pub fn image(&self, type_: &str) -> Image {
+        if self.has_programs && !airside_resource_types::uses_pod_account(type_) {
             Image::Host
         } else {
             Image::Shim

@@ -166,6 +166,7 @@ impl Call<'_> {
             plan: leaf.plan.clone(),
             labels: leaf.labels(self.name, self.kind),
             tags: self.tags.to_vec(),
+            native_type: (run == Executable::Shim).then(|| self.type_.to_owned()),
             image: image.image,
             run,
             args,

@@ -2,15 +2,18 @@
 
 use std::fmt::Write;
 
-use airside_config::{Config, Loaded, api_errors, diff};
+use airside_config::{Config, Loaded, diff};
 use airside_model::{
     TeamId,
     event::{Event, Source},
+    facts::SetThrough,
     plan::SetPipelinePlan,
 };
-use airside_store::{InstanceVars, Parent, Pipeline, SavePipeline};
-use airside_vars::{Chain, Given, Lookup};
-use serde_json::Value;
+use airside_setting::{
+    ReadPipelineError, SetPipeline, SetPipelineError, pipeline_reference, read_pipeline,
+};
+use airside_store::{Build, InstanceVars, Parent, Pipeline};
+use serde_json::{Map, Value};
 
 use crate::{Result, StepError, files, leaf::Leaf, outcome::Outcome, status::Status};
 
@@ -31,22 +34,9 @@ pub(crate) async fn run(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<Status
     let bytes = bytes.map_err(|none| none.step_error(&plan.file))?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     leaf.start().await?;
-    let text = match with_vars(leaf, text, &plan).await {
-        Ok(text) => text,
-        Err(StepError::Users(words)) => {
-            return Ok(fail(leaf, &format!("error parsing pipeline:\n{words}")).await?);
-        }
-        Err(other) => return Err(other),
-    };
-    // A long configuration takes a while to read.
-    let loaded = airside_tasks::blocking("pipeline of a step", move || airside_config::load(&text));
-    let loaded = match loaded.await? {
+    let loaded = match read(leaf, text, &plan).await? {
         Ok(loaded) => loaded,
-        Err(problems) => {
-            let lines = api_errors(&problems).into_iter();
-            let lines: String = lines.map(|line| format!("- {line}\n")).collect();
-            return Ok(fail(leaf, &format!("invalid pipeline:\n{lines}")).await?);
-        }
+        Err(words) => return Ok(fail(leaf, &words).await?),
     };
     for (number, warning) in loaded.warnings.iter().enumerate() {
         let line = format!("WARNING: {}\n", warning.message);
@@ -79,30 +69,46 @@ async fn filled(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<SetPipelinePla
     Ok(filled)
 }
 
-/// Returns the file with all given variables put in; others stay, for the builds of the pipeline.
-async fn with_vars(
+/// Reads the pipeline with all given variables put in; others stay, for the builds of the pipeline.
+/// Returns words for the log if it is none.
+async fn read(
     leaf: Leaf<'_>,
     text: String,
     plan: &SetPipelinePlan,
-) -> Result<String, StepError> {
-    let mut given = vec![Given(plan.instance_vars.clone()), Given(plan.vars.clone())];
+) -> Result<Result<Loaded, String>, StepError> {
+    let unparsed = |words: String| format!("error parsing pipeline:\n{words}");
+    let given = match given_vars(leaf, plan).await {
+        Ok(given) => given,
+        Err(StepError::Users(words)) => return Ok(Err(unparsed(words))),
+        Err(other) => return Err(other),
+    };
+    Ok(match read_pipeline(text, given).await {
+        Ok(loaded) => Ok(loaded),
+        Err(ReadPipelineError::Unfilled(words)) => Err(unparsed(words)),
+        Err(ReadPipelineError::Invalid(errors)) => {
+            let lines: String = errors.iter().map(|line| format!("- {line}\n")).collect();
+            Err(format!("invalid pipeline:\n{lines}"))
+        }
+        Err(ReadPipelineError::Interrupted(panicked)) => return Err(panicked.into()),
+    })
+}
+
+/// Returns the maps of values that the step gives; the first that knows a variable wins.
+async fn given_vars(
+    leaf: Leaf<'_>,
+    plan: &SetPipelinePlan,
+) -> Result<Vec<Map<String, Value>>, StepError> {
+    let mut given = vec![plan.instance_vars.clone(), plan.vars.clone()];
     for file in &plan.var_files {
         let bytes = files::read(leaf, file).await;
         let bytes = bytes.map_err(|none| none.step_error(file))?;
         match parse(&String::from_utf8_lossy(&bytes)) {
-            Ok(Value::Object(vars)) => given.push(Given(vars)),
+            Ok(Value::Object(vars)) => given.push(vars),
             Ok(_) => return Err(format!("the var file {file} is not a map").into()),
             Err(words) => return Err(format!("the var file {file}: {words}").into()),
         }
     }
-    if given.iter().all(|vars| vars.0.is_empty()) {
-        return Ok(text);
-    }
-    let chain = Chain(given.iter().map(|vars| vars as &dyn Lookup).collect());
-    let filled = parse(&text).and_then(|value| {
-        airside_vars::interpolate(value, &chain).map_err(|error| airside_model::chain(&error))
-    });
-    Ok(filled?.to_string())
+    Ok(given)
 }
 
 fn parse(text: &str) -> Result<Value, String> {
@@ -111,11 +117,11 @@ fn parse(text: &str) -> Result<Value, String> {
         .map_err(|error| airside_model::chain(&error))
 }
 
-/// Returns the team of the pipeline. Only the main team may set another's.
-async fn team(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<TeamId, StepError> {
+/// Returns the id and name of the pipeline's team. Only the main team may set another's.
+async fn team(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<(TeamId, String), StepError> {
     let (store, build) = (&leaf.interpreter.engine.parts.store, leaf.interpreter.build);
     if plan.team.is_empty() {
-        return Ok(build.team);
+        return Ok((build.team, build.team_name.clone()));
     }
     let Some(target) = store.team(&plan.team).await? else {
         return Err(format!("team {} not found", plan.team).into());
@@ -126,19 +132,20 @@ async fn team(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<TeamId, StepErro
         let main = airside_store::MAIN_TEAM;
         return Err(format!("only {main} team can set another team's pipeline").into());
     }
-    Ok(target.id)
+    Ok((target.id, target.name))
 }
 
 async fn apply(
     leaf: Leaf<'_>,
     plan: &SetPipelinePlan,
-    team: TeamId,
+    (team, team_name): (TeamId, String),
     loaded: Loaded,
 ) -> Result<Status, StepError> {
     let interpreter = leaf.interpreter;
-    let store = &interpreter.engine.parts.store;
+    let parts = &interpreter.engine.parts;
     let instance_vars = InstanceVars::new(plan.instance_vars.clone());
-    let existing = store
+    let existing = parts
+        .store
         .pipeline_instance(team, &plan.name, &instance_vars)
         .await?;
     let Some(job) = interpreter.build.job else {
@@ -146,56 +153,91 @@ async fn apply(
             .to_owned()
             .into());
     };
-    let build = interpreter.build.id;
-    let parent = Parent { job, build };
+    let parent = Parent {
+        job,
+        build: interpreter.build.id,
+    };
+    let by = setter_name(interpreter.build);
+    let set = SetPipeline {
+        team,
+        team_name: &team_name,
+        name: &plan.name,
+        instance_vars: &instance_vars,
+        config: &loaded.config,
+        through: SetThrough::Step,
+        by: &by,
+        expected_version: existing.as_ref().map(|pipeline| pipeline.config_version),
+        parent: Some(parent),
+        object: None,
+    };
     let changes = diff(&current(existing.as_ref()), &loaded.config);
-    if changes.is_empty() && leaf.has_said(CHANGES) {
+    if !changes.is_empty() {
+        return save(leaf, set, changes).await;
+    }
+    if leaf.has_said(CHANGES) {
         // A server before this one saved them, and was killed before it could say so.
         leaf.print("done", Source::Stdout, SAVED).await?;
         return Ok(leaf.finish(Outcome::of(Status::Succeeded)).await?);
     }
-    if changes.is_empty() {
-        let line = "no changes to apply.\n";
-        leaf.print("no changes", Source::Stdout, line).await?;
-        if let Some(pipeline) = &existing {
-            store.set_pipeline_parent(pipeline.id, parent).await?;
-        }
-        say_changed(leaf, false).await?;
-        return Ok(leaf.finish(Outcome::of(Status::Succeeded)).await?);
+    if let Err(error) = parts.pipelines.check_route(&set).await {
+        return refused(leaf, error).await;
     }
+    let line = "no changes to apply.\n";
+    leaf.print("no changes", Source::Stdout, line).await?;
+    if let Some(pipeline) = &existing {
+        parts.store.set_pipeline_parent(pipeline.id, parent).await?;
+    }
+    say_changed(leaf, false).await?;
+    Ok(leaf.finish(Outcome::of(Status::Succeeded)).await?)
+}
+
+/// Sets the pipeline, if it may be set, after the log has what changes.
+async fn save(leaf: Leaf<'_>, set: SetPipeline<'_>, changes: String) -> Result<Status, StepError> {
+    let pipelines = &leaf.interpreter.engine.parts.pipelines;
+    let prepared = match pipelines.prepare(&set).await {
+        Ok(prepared) => prepared,
+        Err(error) => return refused(leaf, error).await,
+    };
     let mut text = changes;
-    let _ = writeln!(text, "setting pipeline: {}", reference(plan));
+    let reference = pipeline_reference(set.name, set.instance_vars);
+    let _ = writeln!(text, "setting pipeline: {reference}");
     leaf.print(CHANGES, Source::Stdout, &text).await?;
     say_changed(leaf, true).await?;
-    let config = &loaded.config;
-    let Ok(whole) = serde_json::to_value(config) else {
-        let words = "the configuration cannot be stored: it is not JSON";
-        return Err(words.to_owned().into());
-    };
-    let save = SavePipeline {
-        team,
-        name: plan.name.clone(),
-        instance_vars,
-        config: whole,
-        jobs: config.job_rows(),
-        resources: config.resource_rows(),
-        expected_version: existing.map(|pipeline| pipeline.config_version),
-    };
-    match store.save_child_pipeline(save, parent).await {
+    match pipelines.save(set, prepared).await {
         Ok(_) => leaf.print("done", Source::Stdout, SAVED).await?,
-        Err(airside_store::Error::SetByNewerBuild) => {
+        Err(SetPipelineError::Store(airside_store::Error::SetByNewerBuild)) => {
             let warning = "\x1b[1;33mWARNING: the pipeline was not saved because it was already saved \
                            by a newer build\x1b[0m\n";
             leaf.print("warning", Source::Stderr, warning).await?;
         }
-        Err(
-            error @ (airside_store::Error::ConfigVersion { .. } | airside_store::Error::Quota(_)),
-        ) => {
-            return Err(airside_model::chain(&error).into());
-        }
-        Err(error) => return Err(error.into()),
+        Err(error) => return refused(leaf, error).await,
     }
     Ok(leaf.finish(Outcome::of(Status::Succeeded)).await?)
+}
+
+/// Ends the step whose pipeline is not set. A refusal is a failure, as a pipeline that makes no
+/// sense is; a cluster that does not answer is an error, which a retry may overcome.
+async fn refused(leaf: Leaf<'_>, error: SetPipelineError) -> Result<Status, StepError> {
+    match error {
+        SetPipelineError::Refused(words) => {
+            Ok(fail(leaf, &format!("refused to set pipeline:\n{words}\n")).await?)
+        }
+        SetPipelineError::Store(
+            error @ (airside_store::Error::ConfigVersion { .. } | airside_store::Error::Quota(_)),
+        ) => Err(airside_model::chain(&error).into()),
+        SetPipelineError::Store(error) => Err(error.into()),
+        error @ (SetPipelineError::Unavailable { .. } | SetPipelineError::NotJson) => {
+            Err(airside_model::chain(&error).into())
+        }
+    }
+}
+
+/// Returns the name by which policies know the build that sets a pipeline:
+/// `build:team/pipeline/job #name`.
+fn setter_name(build: &Build) -> String {
+    let pipeline = build.pipeline_name.as_deref().unwrap_or_default();
+    let job = build.job_name.as_deref().unwrap_or_default();
+    format!("build:{}/{pipeline}/{job} #{}", build.team_name, build.name)
 }
 
 /// Returns the pipeline's configuration now; an archived or unreadable one is empty.
@@ -209,14 +251,4 @@ async fn say_changed(leaf: Leaf<'_>, changed: bool) -> Result<()> {
     let origin = leaf.origin();
     leaf.say("changed", Event::SetPipelineChanged { origin, changed })
         .await
-}
-
-/// `name` or `name/key:value,…`, as `fly` writes it.
-fn reference(plan: &SetPipelinePlan) -> String {
-    if plan.instance_vars.is_empty() {
-        return plan.name.clone();
-    }
-    let vars = airside_vars::InstanceVars(plan.instance_vars.clone());
-    let vars = vars.shown(airside_yaml::is_text);
-    format!("{}/{vars}", plan.name)
 }

@@ -182,6 +182,7 @@ async fn request(
         plan: leaf.plan.clone(),
         labels: leaf.labels(&task.name, StepKind::Task),
         tags: task.tags.clone(),
+        native_type: None,
         run: Executable::Path(config.run.path.clone()),
         args: config.run.args.clone(),
         env: env(leaf, config, &image),

@@ -10,6 +10,7 @@ mod plans;
 mod resume;
 mod scripted;
 mod server;
+mod set_pipeline;
 mod timeouts;
 #[path = "../../../hub/tests/faults/stand/tls.rs"]
 mod tls;

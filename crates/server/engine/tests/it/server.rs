@@ -13,6 +13,7 @@ use airside_model::{BuildId, BuildStatus, Plan, TeamId, WorkerName};
 use airside_orchestrator::{Orchestrator, StepLimits, WorkerEntry, Workers};
 use airside_runtime::AnyRuntime;
 use airside_secrets::Credentials;
+use airside_setting::{AllowAll, Judge, PipelineSetter};
 use airside_store::{Container, OneOff, Store, WorkerKind, testing::TestDatabase};
 use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
@@ -51,11 +52,16 @@ impl Site {
 
     /// Starts a server on what earlier ones left, and resumes their builds.
     pub(crate) async fn start(&self) -> Server {
+        self.start_judged(Arc::new(AllowAll)).await
+    }
+
+    /// Starts a server that asks this judge before it sets pipelines.
+    pub(crate) async fn start_judged(&self, judge: Arc<dyn Judge>) -> Server {
         let runtime = ScriptedRuntime {
             name: WorkerName::new("scripted"),
             machine: self.machine.clone(),
         };
-        let server = Server::start(&self.database, Arc::new(runtime)).await;
+        let server = Server::start_judged(&self.database, Arc::new(runtime), judge).await;
         self.machine.hub_is_at(server.hub.port());
         server.engine.resume().await.unwrap();
         server
@@ -77,12 +83,21 @@ pub(crate) struct Server {
     pub(crate) credentials: Credentials,
     pub(crate) metrics: Metrics,
     pub(crate) team: TeamId,
+    pub(crate) volumes: Volumes,
     pub(crate) shutdown: CancellationToken,
     hub: Hub,
 }
 
 impl Server {
     pub(crate) async fn start(database: &TestDatabase, runtime: AnyRuntime) -> Self {
+        Self::start_judged(database, runtime, Arc::new(AllowAll)).await
+    }
+
+    async fn start_judged(
+        database: &TestDatabase,
+        runtime: AnyRuntime,
+        judge: Arc<dyn Judge>,
+    ) -> Self {
         let (store, dir) = (database.open().await, database.dir());
         store.release_all_leases().await.unwrap();
         let team = store.ensure_main_team(&json!({})).await.unwrap().id;
@@ -108,7 +123,7 @@ impl Server {
         let orchestrator = Orchestrator::new(
             store.clone(),
             hub.clone(),
-            volumes,
+            volumes.clone(),
             Workers::new(vec![entry]),
             store.installation().await.unwrap(),
             StepLimits::default(),
@@ -123,6 +138,7 @@ impl Server {
             metrics: metrics.clone(),
             external_url: "http://127.0.0.1".to_owned(),
             address: String::new(),
+            pipelines: PipelineSetter::new(store.clone()).with_judge(judge),
             credentials: credentials.clone(),
             mock_image: None,
             registries: Default::default(),
@@ -138,6 +154,7 @@ impl Server {
             credentials,
             metrics,
             team,
+            volumes,
             shutdown,
             hub,
         }

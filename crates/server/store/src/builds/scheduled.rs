@@ -5,7 +5,7 @@ use airside_model::{BuildId, BuildStatus, JobId, PipelineId};
 use super::{Build, fetch};
 use crate::{
     Micros, News, Result, Store, corrupt,
-    db::{here, query, query_as, query_scalar, sql},
+    db::{Tx, here, query, query_as, query_scalar, sql},
     now,
     patience::patiently,
 };
@@ -75,45 +75,21 @@ impl Store {
             .fetch_one(&mut tx)
             .await?;
             tx.commit().await?;
-            self.changed();
-            Ok(Some(BuildId(id)))
+            let build = BuildId(id);
+            self.announce(News::BuildCreated { build, job });
+            Ok(Some(build))
         })
     }
 
     /// Creates a build that repeats another with the same inputs, named after it.
     pub async fn create_rerun(&self, of: &Build, created_by: &str) -> Result<Build> {
-        let original = of.rerun_of.as_ref().map_or(of.id, |rerun| rerun.build);
         let mut tx = self.write.begin(here!()).await?;
-        // First, so that no two reruns count alike.
-        query(sql!("UPDATE builds SET epoch = epoch WHERE id = $1"))
-            .bind(original.0)
-            .execute(&mut tx)
-            .await?;
-        let number: i64 = query_scalar(sql!(
-            "SELECT coalesce(max(rerun_number), 0) + 1 FROM builds WHERE rerun_of = $1"
-        ))
-        .bind(original.0)
-        .fetch_one(&mut tx)
-        .await?;
-        let id: i64 = query_scalar(sql!(
-            "INSERT INTO builds (team_id, pipeline_id, job_id, name, status, created_by, created_at,
-               rerun_of, rerun_number)
-             SELECT team_id, pipeline_id, job_id, name || $2, 'pending', $3, $4, id, $5
-             FROM builds WHERE id = $1 RETURNING id"
-        ))
-        .bind(original.0)
-        .bind(format!(".{number}"))
-        .bind(created_by)
-        .bind(now().0)
-        .bind(number)
-        .fetch_one(&mut tx)
-        .await?;
-        let build = fetch(&mut tx, BuildId(id)).await?;
+        let build = rerun_within(&mut tx, of, created_by).await?;
         tx.commit().await?;
         if let Some(job) = of.job {
-            self.announce(News::JobAsked(job));
+            self.announce_created(build.id, job);
         }
-        build.ok_or_else(|| corrupt("a build that was just made is not there"))
+        Ok(build)
     }
 
     pub async fn set_build_comment(&self, build: BuildId, comment: &str) -> Result<()> {
@@ -183,6 +159,37 @@ impl Store {
                 .await?;
         Ok(ready.unwrap_or(false))
     }
+}
+
+/// Creates a build that repeats another with the same inputs, named after it.
+pub(super) async fn rerun_within(tx: &mut Tx, of: &Build, created_by: &str) -> Result<Build> {
+    let original = of.rerun_of.as_ref().map_or(of.id, |rerun| rerun.build);
+    // First, so that no two reruns count alike.
+    query(sql!("UPDATE builds SET epoch = epoch WHERE id = $1"))
+        .bind(original.0)
+        .execute(&mut *tx)
+        .await?;
+    let number: i64 = query_scalar(sql!(
+        "SELECT coalesce(max(rerun_number), 0) + 1 FROM builds WHERE rerun_of = $1"
+    ))
+    .bind(original.0)
+    .fetch_one(&mut *tx)
+    .await?;
+    let id: i64 = query_scalar(sql!(
+        "INSERT INTO builds (team_id, pipeline_id, job_id, name, status, created_by, created_at,
+           rerun_of, rerun_number)
+         SELECT team_id, pipeline_id, job_id, name || $2, 'pending', $3, $4, id, $5
+         FROM builds WHERE id = $1 RETURNING id"
+    ))
+    .bind(original.0)
+    .bind(format!(".{number}"))
+    .bind(created_by)
+    .bind(now().0)
+    .bind(number)
+    .fetch_one(&mut *tx)
+    .await?;
+    let build = fetch(tx, BuildId(id)).await?;
+    build.ok_or_else(|| corrupt("a build that was just made is not there"))
 }
 
 fn unfinished(row: UnfinishedRow) -> Unfinished {

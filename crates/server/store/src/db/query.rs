@@ -16,7 +16,7 @@ use crate::{Error, Result};
 pub(crate) enum Value {
     Int(Option<i64>),
     Text(Option<String>),
-    Bool(bool),
+    Bool(Option<bool>),
     Bytes(Option<Vec<u8>>),
 }
 
@@ -34,7 +34,8 @@ macro_rules! values {
 values! {
     i64 => |value| Value::Int(Some(value));
     Option<i64> => Value::Int;
-    bool => Value::Bool;
+    bool => |value| Value::Bool(Some(value));
+    Option<bool> => Value::Bool;
     &str => |value: &str| Value::Text(Some(value.to_owned()));
     String => |value| Value::Text(Some(value));
     &String => |value: &String| Value::Text(Some(value.clone()));

@@ -1,8 +1,8 @@
 //! Pipelines that a build sets: they remember which, and a later build's word counts more.
 
-use airside_model::{BuildId, JobId, PipelineId};
+use airside_model::{BuildId, JobId, PipelineId, ResourceId};
 
-use super::{SavePipeline, Saved};
+use super::{PipelineClaim, SavePipeline, Saved};
 use crate::{
     Error, Result, Store,
     db::{Tx, here, query, query_as, sql},
@@ -20,7 +20,17 @@ impl Store {
     /// comes back from the archive. Refused with [`Error::SetByNewerBuild`] if a newer build was
     /// here.
     pub async fn save_child_pipeline(&self, save: SavePipeline, parent: Parent) -> Result<Saved> {
-        let mut tx = self.write.begin(here!()).await?;
+        self.save_claimed_pipeline(save, Some(parent), PipelineClaim::Server)
+            .await
+    }
+
+    /// Saves within a transaction; also returns which resources begin another history.
+    pub(super) async fn save_child_within(
+        &self,
+        tx: &mut Tx,
+        save: SavePipeline,
+        parent: Parent,
+    ) -> Result<(Saved, Vec<ResourceId>)> {
         let existing: Option<(bool, Option<i64>)> = query_as(sql!(
             "SELECT archived, parent_build_id FROM pipelines
              WHERE team_id = $1 AND name = $2 AND instance_vars = $3"
@@ -28,27 +38,25 @@ impl Store {
         .bind(save.team.0)
         .bind(&save.name)
         .bind(save.instance_vars.to_string())
-        .fetch_optional(&mut tx)
+        .fetch_optional(&mut *tx)
         .await?;
         if let Some((_, Some(build))) = existing
             && build > parent.build.0
         {
             return Err(Error::SetByNewerBuild);
         }
-        let (mut saved, anew) = self.save_within(&mut tx, save).await?;
-        set_parent(&mut tx, saved.pipeline.id, parent).await?;
+        let (mut saved, anew) = self.save_within(tx, save).await?;
+        set_parent(tx, saved.pipeline.id, parent).await?;
         if existing.is_none_or(|(archived, _)| archived) {
             query(sql!(
                 "UPDATE pipelines SET paused = FALSE, paused_by = NULL, paused_at = NULL WHERE id = $1"
             ))
             .bind(saved.pipeline.id.0)
-            .execute(&mut tx)
+            .execute(tx)
             .await?;
             saved.pipeline.paused = false;
         }
-        tx.commit().await?;
-        self.announce_set(&saved, anew);
-        Ok(saved)
+        Ok((saved, anew))
     }
 
     /// Notes that this build would have set the pipeline, had it not been so already.

@@ -27,6 +27,7 @@ impl Store {
         .execute(&mut tx)
         .await?;
         for statement in [
+            sql!("DELETE FROM pipeline_objects WHERE pipeline_id = $1"),
             sql!("UPDATE jobs SET active = FALSE, outline = '{}' WHERE pipeline_id = $1"),
             sql!("UPDATE resources SET active = FALSE, outline = '{}' WHERE pipeline_id = $1"),
             // A server that drives one of these finds it gone and stops; containers without a build

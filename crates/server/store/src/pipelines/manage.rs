@@ -4,7 +4,7 @@ use airside_model::{PipelineId, TeamId};
 
 use crate::{
     Error, InstanceVars, News, Result, Store,
-    db::{here, query, query_scalar, sql},
+    db::{execute_for, here, query, query_scalar, sql},
     now,
 };
 
@@ -50,7 +50,7 @@ impl Store {
             .bind(id.0)
             .execute(&self.write)
             .await?;
-        self.changed();
+        self.announce(News::PipelineChanged(id));
         Ok(())
     }
 
@@ -87,7 +87,8 @@ impl Store {
         Ok(())
     }
 
-    /// Renames every instance of a name. `false`: there is none.
+    /// Renames every instance of a name. `false`: there is none. An object that set one of them
+    /// does so no more: it has the old name, under which it makes a pipeline anew.
     pub async fn rename_pipelines(&self, team: TeamId, from: &str, to: &str) -> Result<bool> {
         let mut tx = self.write.begin(here!()).await?;
         let taken: i64 = query_scalar(sql!(
@@ -102,17 +103,25 @@ impl Store {
                 name: to.to_owned(),
             });
         }
-        let renamed = query(sql!(
-            "UPDATE pipelines SET name = $1 WHERE team_id = $2 AND name = $3"
+        let renamed: Vec<i64> = query_scalar(sql!(
+            "UPDATE pipelines SET name = $1 WHERE team_id = $2 AND name = $3 RETURNING id"
         ))
         .bind(to)
         .bind(team.0)
         .bind(from)
-        .execute(&mut tx)
+        .fetch_all(&mut tx)
+        .await?;
+        execute_for(
+            &mut tx,
+            "DELETE FROM pipeline_objects WHERE pipeline_id IN",
+            &renamed,
+        )
         .await?;
         tx.commit().await?;
-        self.changed();
-        Ok(renamed > 0)
+        for id in &renamed {
+            self.announce(News::PipelineChanged(PipelineId(*id)));
+        }
+        Ok(!renamed.is_empty())
     }
 
     /// Puts these pipelines first, in this order; the others keep theirs behind them.

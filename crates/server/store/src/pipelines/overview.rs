@@ -13,6 +13,8 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobsOf {
     Pipeline(PipelineId),
+    /// One job, if its configuration still has it.
+    Job(JobId),
     Team(TeamId),
     Everybody,
 }
@@ -112,6 +114,7 @@ impl Store {
     pub async fn job_overviews(&self, of: JobsOf) -> Result<Vec<JobOverview>> {
         let (statement, id) = match of {
             JobsOf::Pipeline(id) => (overview!("jobs j", " AND j.pipeline_id = $1"), Some(id.0)),
+            JobsOf::Job(id) => (overview!("jobs j", " AND j.id = $1"), Some(id.0)),
             JobsOf::Team(id) => (
                 overview!(
                     "pipelines p JOIN jobs j ON j.pipeline_id = p.id",

@@ -4,11 +4,12 @@ use airside_model::{PipelineId, Quota, ResourceId, SaveJob, SaveResource, TeamId
 use serde_json::Value;
 
 use super::{
-    Pipeline, PipelineSummary, contents, list, open_config, sealed_as, sources, summary_of,
+    Pipeline, PipelineClaim, PipelineSummary, contents, list, open_config, sealed_as, sources,
+    summary_of,
 };
 use crate::{
     Error, InstanceVars, News, Result, Store, corrupt,
-    db::{Tx, here, query, query_as, query_scalar, sql},
+    db::{Tx, query, query_as, query_scalar, sql},
     from_json, now,
 };
 
@@ -33,13 +34,11 @@ pub struct Saved {
 }
 
 impl Store {
-    /// Makes or changes a pipeline. A new one is paused; an archived one comes back.
+    /// Makes or changes a pipeline. A new one is paused; an archived one comes back. Refused with
+    /// [`Error::SetByObject`] if an object of a cluster sets it.
     pub async fn save_pipeline(&self, save: SavePipeline) -> Result<Saved> {
-        let mut tx = self.write.begin(here!()).await?;
-        let (saved, anew) = self.save_within(&mut tx, save).await?;
-        tx.commit().await?;
-        self.announce_set(&saved, anew);
-        Ok(saved)
+        self.save_claimed_pipeline(save, None, PipelineClaim::Server)
+            .await
     }
 
     /// Says that a pipeline was set, and which of its resources begin another history.

@@ -52,6 +52,57 @@ fn rules_match_by_team_names_and_tags() {
 }
 
 #[test]
+fn a_kind_and_a_native_type_are_matched_whatever_a_step_is_called() {
+    let with = |kind: StepKind, native_type: Option<&str>| {
+        let mut step = spec();
+        step.labels.kind = kind;
+        step.native_type = native_type.map(str::to_owned);
+        step
+    };
+    let put = with(StepKind::Put, Some("kubernetes"));
+    // A task of that name, a put of a type that the pipeline calls so, and another native type.
+    let mut task = with(StepKind::Task, None);
+    task.labels.step = "kubernetes".to_owned();
+    let own_type = with(StepKind::Put, None);
+    let other_type = with(StepKind::Put, Some("git"));
+    let check = with(StepKind::Check, Some("kubernetes"));
+    for (matching, expected) in [
+        (
+            "{team: main, kind: put, type: kubernetes}",
+            [true, false, false, false, false],
+        ),
+        (
+            "{team: main, type: kubernetes}",
+            [true, false, false, false, true],
+        ),
+        ("{team: main, kind: put}", [true, false, true, true, false]),
+        (
+            "{team: main, kind: check, type: kubernetes}",
+            [false, false, false, false, true],
+        ),
+        // The checks of all pipelines of a team run in one pod.
+        (
+            "{team: main, pipeline: '*', type: kubernetes}",
+            [true, false, false, false, false],
+        ),
+        (
+            "{team: main, step: '*', type: kubernetes}",
+            [true, false, false, false, false],
+        ),
+    ] {
+        let rules =
+            format!("- match: {matching}\n  patch: {{spec: {{serviceAccountName: deployer}}}}");
+        let target = ruled(&rules);
+        let steps = [&put, &task, &own_type, &other_type, &check];
+        let found = steps.map(|step| {
+            let pod = pod_for(step, &target).unwrap();
+            pod.spec.unwrap().service_account_name.as_deref() == Some("deployer")
+        });
+        assert_eq!(found, expected, "{matching}");
+    }
+}
+
+#[test]
 fn a_step_without_a_job_matches_no_pattern_for_jobs() {
     let mut step = spec();
     step.labels.job = None;

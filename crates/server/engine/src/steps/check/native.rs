@@ -10,6 +10,7 @@ use airside_model::{
     event::{Event, Source},
     plan::CheckPlan,
 };
+use airside_orchestrator::StepRequest;
 use airside_protocol::Executable;
 use airside_store::now;
 use serde_json::Map;
@@ -52,15 +53,22 @@ async fn look_elsewhere(
     let guest = runner.request(&step.check.type_, &step.source, from);
     let guest = guest.map_err(|words| run_check(&words))?;
     let host = SharedHost {
-        name: runner.name(),
+        name: runner.name(&step.check.type_),
         lifetime: None,
     };
-    let program = (runner.image().into(), Executable::Shim, Vec::new());
+    let type_ = &step.check.type_;
+    let program = (runner.image(type_).into(), Executable::Shim, Vec::new());
+    let request = step.call(Map::new()).request_with(step.leaf, program);
+    let is_apart = airside_resource_types::uses_pod_account(type_);
+    let native_type = request.native_type.clone().filter(|_| is_apart);
     let stay = Stay {
         host: &host,
         guest: &guest,
         // Nothing of this check goes into the container's own step.
-        request: &step.call(Map::new()).request_with(step.leaf, program),
+        request: &StepRequest {
+            native_type,
+            ..request
+        },
         allowed,
     };
     guest::look(step, stay).await

@@ -23,6 +23,7 @@ fn request(image: Image, run: Executable, stdin: Value) -> StepRequest {
         plan: PlanId::new("1"),
         labels,
         tags: Vec::new(),
+        native_type: None,
         image,
         run,
         args: ["resource", "mock", "in", "/tmp/build/get"]

@@ -1,4 +1,4 @@
-//! Keeps a client from asking an API server more than its target allows.
+//! Keeps a client from asking an API server more than its entry allows.
 //!
 //! Requests beyond the rate wait their turn; none is refused. The client hands its requests to one
 //! service, so it is enough to count where that service says that it is ready.
@@ -13,17 +13,32 @@ use std::{
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::{Layer, Service};
 
-use crate::targets::Rate;
+/// The limit on requests to the API server: `qps` requests a second in the long run, `burst` of
+/// them at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    pub qps: u32,
+    pub burst: u32,
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self {
+            qps: 50,
+            burst: 100,
+        }
+    }
+}
 
 /// Makes services that keep to a rate.
 #[derive(Clone, Copy)]
-pub(crate) struct RateLayer(pub(crate) Rate);
+pub struct RateLayer(pub Rate);
 
 impl<S> Layer<S> for RateLayer {
     type Service = Limited<S>;
 
     fn layer(&self, inner: S) -> Limited<S> {
-        let spacing = Duration::from_secs(1) / self.0.qps;
+        let spacing = Duration::from_secs(1) / self.0.qps.max(1);
         Limited {
             inner,
             bucket: Bucket::new(spacing, self.0.burst, Instant::now()),
@@ -60,7 +75,8 @@ impl Bucket {
     }
 }
 
-pub(crate) struct Limited<S> {
+/// A service whose requests wait for their turn.
+pub struct Limited<S> {
     inner: S,
     bucket: Bucket,
     /// The turn that was taken for the next request.
