@@ -33,6 +33,25 @@ pub struct JobOutline {
     pub build_log_retention: Option<BuildLogRetention>,
 }
 
+impl JobOutline {
+    /// Returns why a build of the job may not be asked for by hand, if the job says so.
+    pub fn trigger_refusal(&self, job: &str) -> Option<String> {
+        self.disable_manual_trigger
+            .then(|| format!("job `{job}` may not be triggered by hand: it says so itself"))
+    }
+
+    /// Returns why a build of the job may not be repeated: the job says so, or the build never had
+    /// its inputs.
+    pub fn rerun_refusal(&self, job: &str, has_inputs: bool) -> Option<String> {
+        if self.disable_reruns {
+            let words = "may not be run again: it says so itself";
+            return Some(format!("builds of job `{job}` {words}"));
+        }
+        let words = "the build never had its inputs, so there is nothing to repeat";
+        (!has_inputs).then(|| words.to_owned())
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputOutline {
     pub name: String,
@@ -183,6 +202,9 @@ jobs:
         );
         let read: Vec<JobOutline> = serde_json::from_str(&shown).unwrap();
         assert_eq!(read, config.job_outlines());
+        assert_eq!(read[0].trigger_refusal("build"), None);
+        let refused = "job `ship` may not be triggered by hand: it says so itself";
+        assert_eq!(read[1].trigger_refusal("ship").as_deref(), Some(refused));
         let resource = serde_json::to_string(&ResourceOutline::from(&config.resources[0]));
         assert_eq!(
             resource.unwrap(),
@@ -192,5 +214,19 @@ jobs:
             serde_json::from_str::<JobOutline>("{}").unwrap(),
             JobOutline::default()
         );
+    }
+
+    #[test]
+    fn a_build_is_repeated_if_the_job_lets_it_and_it_had_inputs() {
+        let lets = JobOutline::default();
+        assert_eq!(lets.rerun_refusal("a", true), None);
+        let never = "the build never had its inputs, so there is nothing to repeat";
+        assert_eq!(lets.rerun_refusal("a", false).as_deref(), Some(never));
+        let forbids = JobOutline {
+            disable_reruns: true,
+            ..JobOutline::default()
+        };
+        let words = "builds of job `a` may not be run again: it says so itself";
+        assert_eq!(forbids.rerun_refusal("a", true).as_deref(), Some(words));
     }
 }

@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 fn config(text: &str) -> Config {
     load(text)
-        .unwrap_or_else(|problems| panic!("{problems:?}"))
+        .expect("the pipelines of these tests have no problems")
         .config
 }
 
 fn shown(text: &str) -> Value {
-    serde_json::to_value(facts(&config(text)).unwrap()).unwrap()
+    let facts = facts(&config(text)).expect("the pipelines of most tests are small");
+    serde_json::to_value(facts).expect("facts are JSON")
 }
 
 /// A job `j` whose plan is this.

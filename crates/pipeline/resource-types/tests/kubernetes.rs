@@ -425,6 +425,10 @@ fn pruning_removes_what_the_group_no_longer_has() {
 
 /// The put of the next test, in a process of its own that can be signalled.
 #[test]
+#[expect(
+    clippy::exit,
+    reason = "the other test reads the status of this process"
+)]
 fn put_of_another_process() {
     let Ok(address) = std::env::var("AIRSIDE_TEST_PUT") else {
         return;

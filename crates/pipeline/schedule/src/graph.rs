@@ -47,8 +47,6 @@ pub struct Job {
     pub serial_groups: Vec<SerialGroup>,
     /// `None` means no limit.
     pub max_in_flight: Option<u32>,
-    pub disable_manual_trigger: bool,
-    pub disable_reruns: bool,
 }
 
 /// A resource, with what its checks depend on.

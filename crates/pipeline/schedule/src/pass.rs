@@ -265,28 +265,3 @@ pub(crate) fn is_input_stale(state: &JobState<'_>, build: &Pending, name: NameId
         freshness::is_stale(input, checks.unwrap_or_default(), build)
     })
 }
-
-/// The reason why a build may not be asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    #[error("the job has disable_manual_trigger set; only its inputs start it")]
-    ManualTrigger,
-    #[error("the job has disable_reruns set; start a new build instead")]
-    Rerun,
-}
-
-/// Refuses if the job does not allow builds by hand.
-pub fn may_trigger(job: &Job) -> Result<(), Refused> {
-    if job.disable_manual_trigger {
-        return Err(Refused::ManualTrigger);
-    }
-    Ok(())
-}
-
-/// Refuses if the job does not allow reruns.
-pub fn may_rerun(job: &Job) -> Result<(), Refused> {
-    if job.disable_reruns {
-        return Err(Refused::Rerun);
-    }
-    Ok(())
-}

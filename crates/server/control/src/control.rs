@@ -187,7 +187,11 @@ impl Control {
                     let place =
                         |one: &TeamEntry| (one.cluster.name.clone(), one.team.namespace.clone());
                     if links.get(&team).map(place) != Some(place(&entry)) {
-                        gone::leave(self, &entry.link).await;
+                        // A slow cluster holds up neither the shutdown nor the next change.
+                        let (control, link) = (self.clone(), entry.link.clone());
+                        airside_tasks::spawn("objects of a team that left", async move {
+                            gone::leave(&control, &link).await;
+                        });
                     }
                 }
                 gone::release_strangers(self).await;

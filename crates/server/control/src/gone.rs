@@ -18,6 +18,7 @@ use tracing::{info, warn};
 
 use crate::{
     Control,
+    judge::{counting, find_live},
     link::{TeamLink, delete, in_time},
     preflight::may,
     team::{PassError, TeamParts, TeamState},
@@ -62,6 +63,10 @@ pub(crate) async fn pass(team: &TeamParts, state: &mut TeamState) -> Result<(), 
     let absence = absence(&team.link).await;
     for (id, row) in due {
         match absence {
+            Absence::Deleted if !is_gone(team, id, row).await? => {
+                state.missing.insert(id, now);
+                continue;
+            }
             Absence::Deleted => follow_policy(team, id, row).await?,
             Absence::Orphaned => {
                 warn!(
@@ -79,6 +84,36 @@ pub(crate) async fn pass(team: &TeamParts, state: &mut TeamState) -> Result<(), 
         state.missing.remove(&id);
     }
     Ok(())
+}
+
+/// Asks the API server itself, since a watch may be behind: an object that is there under its name,
+/// or another one that sets the pipeline, is not gone. An answer that fails says nothing.
+async fn is_gone(
+    team: &TeamParts,
+    id: PipelineId,
+    row: &PipelineObject,
+) -> Result<bool, PassError> {
+    let live = match find_live(&team.link, &row.name).await {
+        Ok(live) => live,
+        Err(error) => {
+            warn!(
+                cluster = team.link.cluster, object = row.name, error = %chain(&error),
+                "object of a pipeline not looked for; will retry"
+            );
+            return Ok(false);
+        }
+    };
+    if live.as_ref().and_then(ResourceExt::uid).as_deref() == Some(&row.uid) {
+        return Ok(false);
+    }
+    let Some(pipeline) = team.store.pipeline_summary_by_id(id).await? else {
+        return Ok(true);
+    };
+    let seen = team.link.seen.pipelines.state();
+    let objects = live.iter().chain(seen.iter().map(|object| &**object));
+    let vars = pipeline.instance_vars.as_map();
+    let setter = counting(objects, &pipeline.name, vars);
+    Ok(!setter.is_some_and(ClusterPipeline::sets_pipeline))
 }
 
 async fn follow_policy(
@@ -207,7 +242,7 @@ pub(crate) async fn leave(control: &Control, link: &TeamLink) {
         remove(&link.builds, &build.name_any(), build.uid()).await;
     }
     let pipelines = in_time(link.pipelines.list(&shown)).await;
-    for pipeline in pipelines.into_iter().flatten().filter(|one| is_ours(one)) {
+    for pipeline in pipelines.into_iter().flatten().filter(is_ours) {
         remove(&link.pipelines, &pipeline.name_any(), pipeline.uid()).await;
     }
     info!(

@@ -17,7 +17,7 @@ use tracing::warn;
 
 use crate::{
     Control,
-    link::{REQUEST_TIMEOUT, RequestError, TeamLink, delete, in_time},
+    link::{MANAGER, REQUEST_TIMEOUT, RequestError, TeamLink, delete, in_time},
     set::stored_object,
 };
 
@@ -26,6 +26,8 @@ const JUDGE_MANAGER: &str = "airside-judge";
 /// Field managers of objects that are applied for users and for builds.
 const FLY_MANAGER: &str = "airside-fly";
 const STEP_MANAGER: &str = "airside-step";
+/// All field managers that are this server.
+const OWN_MANAGERS: [&str; 4] = [MANAGER, JUDGE_MANAGER, FLY_MANAGER, STEP_MANAGER];
 
 #[async_trait]
 impl Judge for Control {
@@ -106,13 +108,17 @@ impl Judge for Control {
     }
 }
 
-/// Returns true if a field manager is this server, whatever it does.
+/// Returns true if a field manager is this server, whatever it does. Anybody may call a manager of
+/// theirs `airside-something`; that one is not ours.
 fn is_own(manager: &str) -> bool {
-    manager == "airside" || manager.starts_with("airside-")
+    OWN_MANAGERS.contains(&manager)
 }
 
 /// Returns the object of this name as the API server has it, with its managed fields.
-async fn find_live(link: &TeamLink, name: &str) -> Result<Option<ClusterPipeline>, RequestError> {
+pub(crate) async fn find_live(
+    link: &TeamLink,
+    name: &str,
+) -> Result<Option<ClusterPipeline>, RequestError> {
     let named = ListParams::default().fields(&format!("metadata.name={name}"));
     let found = in_time(link.pipelines.list(&named)).await?;
     Ok(found.items.into_iter().next())
@@ -371,6 +377,18 @@ mod tests {
         let mut found = Vec::new();
         unknown_fields("facts", &json!(facts), schema, &mut found);
         assert_eq!(found, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_manager_that_only_looks_like_ours_is_anothers() {
+        for (manager, is_ours) in [
+            ("airside", true),
+            ("airside-fly", true),
+            ("airside-x", false),
+            ("kubectl", false),
+        ] {
+            assert_eq!(is_own(manager), is_ours, "{manager}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use tokio::{sync::Notify, task::JoinSet};
 use crate::{ControlTeam, judge::refusal_of};
 
 /// Field manager of everything that is not applied for a user.
-const MANAGER: &str = "airside";
+pub(crate) const MANAGER: &str = "airside";
 
 /// No single request may hang.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

@@ -21,7 +21,7 @@ use tracing::{info, warn};
 
 use crate::{
     judge::rank,
-    link::{TeamLink, write_status},
+    link::{RequestError, TeamLink, write_status},
     team::{PassError, SetAttempt, TeamParts, TeamState},
     urls,
 };
@@ -58,9 +58,25 @@ pub(crate) async fn pass(
         if older.is_none() {
             first.insert(key, object.name_any());
         }
-        look(team, state, id, object, &rows, older).await?;
+        match look(team, state, id, object, &rows, older).await {
+            Err(PassError::Request(error)) => put_off(state, object, &error),
+            looked => looked?,
+        }
     }
     Ok(())
+}
+
+/// Has an object looked at again later whose status could not be written. Other objects of the
+/// team do not wait for that.
+fn put_off(state: &mut TeamState, object: &ClusterPipeline, error: &RequestError) {
+    warn!(
+        object = object.name_any(), error = %chain(error),
+        "status of a pipeline's object not written; will retry"
+    );
+    let uid = object.uid().unwrap_or_default();
+    if let Some(attempt) = state.attempts.get_mut(&uid) {
+        attempt.retry = Some(deadline_after(Instant::now(), MAX_RETRY));
+    }
 }
 
 /// Marks the lists, with which statuses of such objects are written, if the object has none of this
@@ -138,7 +154,8 @@ async fn look(
         .store
         .pipeline_head(id, object.pipeline_name(), &vars_of(object))
         .await?;
-    report(team, state, object, &attempt.readiness, head.as_ref()).await
+    report(team, state, object, &attempt.readiness, head.as_ref()).await?;
+    Ok(())
 }
 
 /// Sets the pipeline of an object. Only a failure of the store is an error.
@@ -237,14 +254,14 @@ fn text_of(object: &ClusterPipeline) -> Result<String, PipelineReadiness> {
     Ok(text)
 }
 
-/// Writes the status of an object if it says something else than before.
+/// Writes the status of an object if it says something else than before; returns whether it did.
 pub(crate) async fn report(
     team: &TeamParts,
     state: &mut TeamState,
     object: &ClusterPipeline,
     readiness: &PipelineReadiness,
     head: Option<&PipelineHead>,
-) -> Result<(), PassError> {
+) -> Result<bool, PassError> {
     let summary = match head {
         Some(head) => team.store.pipeline_summary_by_id(head.id).await?,
         None => None,
@@ -284,7 +301,7 @@ pub(crate) async fn report(
         note("url", json!(url));
     }
     let Some(write) = state.status_write(&uid, &seen, status) else {
-        return Ok(());
+        return Ok(false);
     };
     let name = object.name_any();
     let written = write_status(
@@ -298,10 +315,10 @@ pub(crate) async fn report(
         Ok(()) => {
             team.metrics.control_written("pipeline");
             state.note_written(&uid, write.status);
-            Ok(())
+            Ok(true)
         }
         // It is gone or another one: the next look sees that.
-        Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(()),
+        Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(true),
         Err(error) => Err(error.into()),
     }
 }

@@ -5,10 +5,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use airside_config::JobOutline;
 use airside_control_objects::{
     CREATOR_ANNOTATION, ClusterBuild, conditions::refused_build_conditions,
 };
-use airside_model::{BuildId, TeamId};
+use airside_model::{BuildId, TeamId, chain, deadline_after};
 use airside_store::{Build, InstanceVars, Job, RequestedBuild};
 use kube::{
     ResourceExt as _,
@@ -16,7 +17,7 @@ use kube::{
 };
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::{
     link::{in_time, write_status},
@@ -26,6 +27,8 @@ use crate::{
 /// Time for which a build may be asked for before its job is there: both may be applied together.
 const JOB_WAIT: Duration = Duration::from_secs(30);
 const JOB_RETRY: Duration = Duration::from_secs(1);
+/// Pause before an object is acted on again whose status could not be written.
+const REQUEST_RETRY: Duration = Duration::from_secs(10);
 /// Interval at which the policy about creators is looked for.
 const CREATOR_CHECK: Duration = Duration::from_secs(600);
 
@@ -44,12 +47,32 @@ pub(crate) async fn pass(
         }
         let uid = object.uid().unwrap_or_default();
         if asks_for_build(&object, state, &uid) {
-            request(team, state, id, &object, &uid).await?;
+            let asked = request(team, state, id, &object, &uid).await;
+            settle(state, &object, &uid, asked)?;
         }
         if object.spec.abort && !is_complete(&object) && !state.aborted.contains(&uid) {
             abort(team, state, id, &object, uid).await?;
         }
     }
+    Ok(())
+}
+
+/// A request about one object that failed is made again later, and holds up no other object.
+fn settle(
+    state: &mut TeamState,
+    object: &ClusterBuild,
+    uid: &str,
+    asked: Result<(), PassError>,
+) -> Result<(), PassError> {
+    let Err(PassError::Request(error)) = asked else {
+        return asked;
+    };
+    warn!(
+        object = object.name_any(), error = %chain(&error),
+        "object of a build not acted on; will retry"
+    );
+    let retry = deadline_after(Instant::now(), REQUEST_RETRY);
+    state.request_retries.insert(uid.to_owned(), retry);
     Ok(())
 }
 
@@ -129,17 +152,24 @@ async fn request(
         let words = "the object was created with abort: true";
         return refuse(team, state, object, uid, "Aborted", words).await;
     }
-    let by = creator(team, state, object).await;
-    let builds = &team.parts.builds;
-    let requested = match &object.spec.rerun_of {
-        None => builds.trigger(job.id, &by, uid).await,
+    let repeated = match &object.spec.rerun_of {
+        None => None,
         Some(name) => match team.store.job_build(job.id, name).await? {
-            Some(of) => builds.rerun(&of, job.id, &by, uid).await,
+            Some(of) => Some(of),
             None => {
                 let words = format!("job {} has no build {name}", job.name);
                 return refuse(team, state, object, uid, "NotFound", &words).await;
             }
         },
+    };
+    if let Some(words) = forbidden(&job, repeated.as_ref()) {
+        return refuse(team, state, object, uid, "Forbidden", &words).await;
+    }
+    let by = creator(team, state, object).await;
+    let builds = &team.parts.builds;
+    let requested = match &repeated {
+        None => builds.trigger(job.id, &by, uid).await,
+        Some(of) => builds.rerun(of, job.id, &by, uid).await,
     };
     let build = match requested {
         Ok(RequestedBuild::Created(build)) => {
@@ -159,6 +189,16 @@ async fn request(
     state.requested.insert(uid.to_owned(), build);
     state.marks.mark_job(job.id, Instant::now());
     Ok(())
+}
+
+/// Returns why a job gets no build by hand, if its configuration or the repeated build says so.
+fn forbidden(job: &Job, repeated: Option<&Build>) -> Option<String> {
+    // An outline that cannot be read forbids nothing, as for `fly`.
+    let outline: JobOutline = serde_json::from_str(&job.outline).unwrap_or_default();
+    match repeated {
+        None => outline.trigger_refusal(&job.name),
+        Some(build) => outline.rerun_refusal(&job.name, build.inputs_ready),
+    }
 }
 
 /// Returns the job that an object names, if the team has it.

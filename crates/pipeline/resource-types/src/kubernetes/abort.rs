@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use airside_model::chain;
 use serde_json::{Value, json};
 use tokio::{
     runtime::{Builder, Runtime},
@@ -56,7 +57,10 @@ impl AbortGuard {
         sender: SyncSender<WaitEvent>,
     ) -> Result<Self, Failure> {
         let deaf = |error: std::io::Error| {
-            Failure::said(format!("cannot listen for the end of the build: {error}"))
+            Failure::said(format!(
+                "cannot listen for the end of the build: {}",
+                chain(&error)
+            ))
         };
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -120,7 +124,7 @@ impl AbortState {
         let client = match ApiClient::in_haste(&self.access, LIMIT) {
             Ok(client) => client,
             Err(failure) => {
-                lines.push(format!("nothing is deleted: {failure}"));
+                lines.push(format!("nothing is deleted: {}", chain(&failure)));
                 return lines;
             }
         };

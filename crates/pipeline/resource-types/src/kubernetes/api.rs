@@ -5,6 +5,7 @@ use std::{io::BufReader, time::Duration};
 use airside_blocking_http::{
     Address, Client, Error, Payload, Request, RequestTimeouts, Response, ResponseBody,
 };
+use airside_model::chain;
 use airside_object_status::printable;
 use serde_json::Value;
 
@@ -163,7 +164,7 @@ impl ApiClient {
         let status = response.status;
         self.client.done(response);
         let value = serde_json::from_slice(&bytes).map_err(|error| {
-            let words = format!("the API server's answer cannot be read: {error}");
+            let words = format!("the API server's answer cannot be read: {}", chain(&error));
             ApiError::Unusable(Failure::said(words))
         })?;
         Ok((status, value))
@@ -219,7 +220,7 @@ fn sort(error: Error) -> ApiError {
         | Error::Cut { .. }
         | Error::Broken { .. }
         | Error::Silent { .. }
-        | Error::Slow { .. } => ApiError::Away(error.to_string()),
+        | Error::Slow { .. } => ApiError::Away(chain(&error)),
         other => ApiError::Unusable(other.into()),
     }
 }

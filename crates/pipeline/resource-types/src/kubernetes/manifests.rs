@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use airside_model::chain;
 use serde_json::{Value, json};
 
 use super::{
@@ -149,7 +150,7 @@ fn read_file(path: &Path, name: &str) -> Result<String, Failure> {
     let file = fs::File::open(path).map_err(Failure::io(path))?;
     let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
     let bad = |words: String| Failure::params(KEY, format!("has {name:?}, which {words}"));
-    read.map_err(|error| bad(format!("cannot be read: {error}")))?;
+    read.map_err(|error| bad(format!("cannot be read: {}", chain(&error))))?;
     if text.len() as u64 > MAX_FILE {
         return Err(bad(format!("has more than {MAX_FILE} bytes")));
     }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_model::MetadataField;
+use airside_model::{MetadataField, chain};
 use airside_object_status::{ObjectVerdict, StatusRules};
 
 use super::{
@@ -80,7 +80,7 @@ fn documents(source: &Source, params: &PutParams, src: &Path) -> Result<Vec<Docu
             written.map_err(|error| {
                 Failure::params(
                     "set",
-                    format!("cannot be done: {}: {error}", document.place),
+                    format!("cannot be done: {}: {}", document.place, chain(&error)),
                 )
             })?;
         }

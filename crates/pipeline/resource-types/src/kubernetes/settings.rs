@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airside_blocking_http::Address;
-use airside_model::read_duration;
+use airside_model::{chain, read_duration};
 use airside_object_status::{FieldPath, FieldTest, FieldTestForm};
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::{Map, Value};
@@ -185,7 +185,7 @@ fn credentials(
 /// Checks the address of an API server; returns it without a slash at the end.
 pub(super) fn server_address(key: &str, url: &str) -> Result<String, Failure> {
     let bad = |why: String| Failure::source(key, format!("is not valid: {why}"));
-    let address = Address::parse(url).map_err(|error| bad(error.to_string()))?;
+    let address = Address::parse(url).map_err(|error| bad(chain(&error)))?;
     if address.target().contains('?') {
         return Err(bad("the address of an API server has no query".to_owned()));
     }
@@ -198,7 +198,7 @@ fn tests(part: Part, key: &str, forms: Vec<FieldTestForm>) -> Result<Vec<FieldTe
     }
     let tests = forms.into_iter().map(FieldTest::try_from);
     let tests: Result<Vec<_>, _> = tests.collect();
-    tests.map_err(|error| bad(part, key, format!("is not valid: {error}")))
+    tests.map_err(|error| bad(part, key, format!("is not valid: {}", chain(&error))))
 }
 
 fn bad(part: Part, key: &str, words: String) -> Failure {
@@ -228,7 +228,7 @@ fn paths(
             return Err(bad(part, key, words));
         }
         let path = FieldPath::parse(&path)
-            .map_err(|error| bad(part, key, format!("has {name:?}: {error}")))?;
+            .map_err(|error| bad(part, key, format!("has {name:?}: {}", chain(&error))))?;
         Ok((name, path))
     };
     written.into_iter().map(entry).collect()
@@ -381,8 +381,8 @@ fn set(written: Map<String, Value>) -> Result<Vec<(FieldPath, Value)>, Failure> 
     }
     let entry = |(path, value): (String, Value)| {
         let path = FieldPath::parse(&path);
-        let path =
-            path.map_err(|error| Failure::params("set", format!("is not valid: {error}")))?;
+        let path = path
+            .map_err(|error| Failure::params("set", format!("is not valid: {}", chain(&error))))?;
         Ok((path, value))
     };
     written.into_iter().map(entry).collect()

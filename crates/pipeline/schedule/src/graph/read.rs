@@ -106,8 +106,6 @@ fn read_job(
         inputs: read?,
         serial_groups,
         max_in_flight,
-        disable_manual_trigger: job.disable_manual_trigger,
-        disable_reruns: job.disable_reruns,
     })
 }
 

@@ -23,7 +23,6 @@ jobs:
   - {put: notes}
 - name: ship
   serial_groups: [prod, eu]
-  disable_reruns: true
   plan:
   - {get: repo, passed: ['unit-*']}
   - {get: src, resource: repo, passed: [unit-b, 'unit-[ab]'], version: {ref: abc}, trigger: true}
@@ -32,7 +31,6 @@ jobs:
   - {get: bucket}
 - name: check
   serial: true
-  disable_manual_trigger: true
   plan:
   - {get: bucket, passed: [ship]}
 - name: undo
@@ -111,12 +109,6 @@ fn limits_and_groups() {
         vec![group("prod")],
     ];
     assert_eq!(groups, expected);
-    let flags: Vec<_> = graph
-        .jobs()
-        .map(|job| (job.disable_manual_trigger, job.disable_reruns))
-        .collect();
-    let no = (false, false);
-    assert_eq!(flags, [no, no, (false, true), (true, false), no]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId, Version};
 use airside_schedule::graph::{Input, InputVersions, Job};
 use airside_schedule::pass::{
     Action, BuildOrigin, Checked, Group, InputsFrom, JobSpacing, JobState, Next, Original, Pauses,
-    Pending, Refused, may_rerun, may_trigger, pass,
+    Pending, pass,
 };
 use airside_schedule::preparation::{Blocking, Preparation, preparation};
 use airside_schedule::resolve::Chosen;
@@ -53,8 +53,6 @@ impl Scene {
                 inputs: Vec::new(),
                 serial_groups: Vec::new(),
                 max_in_flight: None,
-                disable_manual_trigger: false,
-                disable_reruns: false,
             },
             pauses: Pauses::default(),
             pending: Vec::new(),
@@ -256,17 +254,6 @@ fn every_pass_is_as_written() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn what_somebody_may_ask_for() {
-    let mut job = Scene::new().job;
-    assert_eq!((may_trigger(&job), may_rerun(&job)), (Ok(()), Ok(())));
-    job.disable_manual_trigger = true;
-    assert_eq!(may_trigger(&job), Err(Refused::ManualTrigger));
-    assert_eq!(may_rerun(&job), Ok(()));
-    job.disable_reruns = true;
-    assert_eq!(may_rerun(&job), Err(Refused::Rerun));
 }
 
 #[test]

@@ -176,8 +176,6 @@ fn jobs(grid: &Grid, count: i64) -> Vec<Job> {
             ],
             serial_groups: vec![SerialGroup(format!("group-{}", id.0 % 50))],
             max_in_flight: Some(1),
-            disable_manual_trigger: false,
-            disable_reruns: false,
         }
     });
     jobs.collect()

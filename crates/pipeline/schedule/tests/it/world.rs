@@ -68,8 +68,6 @@ impl World {
             inputs: self.inputs.clone(),
             serial_groups: Vec::new(),
             max_in_flight: None,
-            disable_manual_trigger: false,
-            disable_reruns: false,
         }
     }
 

@@ -125,11 +125,7 @@ pub(super) async fn trigger(
 ) -> Result<Json<Value>> {
     scope.active_pipeline()?;
     let job = scope.job()?;
-    if job_outline(job).disable_manual_trigger {
-        let why = format!(
-            "job `{}` may not be triggered by hand: it says so itself",
-            job.name
-        );
+    if let Some(why) = job_outline(job).trigger_refusal(&job.name) {
         return Err(ApiError::Conflict(why));
     }
     let build = state
@@ -146,14 +142,11 @@ pub(super) async fn rerun(
 ) -> Result<Json<Value>> {
     scope.active_pipeline()?;
     let (job, build) = (scope.job()?, scope.build()?);
-    if job_outline(job).disable_reruns {
-        let why = format!(
-            "builds of job `{}` may not be run again: it says so itself",
-            job.name
-        );
+    if let Some(why) = job_outline(job).rerun_refusal(&job.name, true) {
         return Err(ApiError::Conflict(why));
     }
     if !build.inputs_ready {
+        // Concourse answers so, and fly shows it.
         return Err(ApiError::Internal(
             "the build never had its inputs, so there is nothing to repeat",
         ));

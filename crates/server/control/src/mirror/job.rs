@@ -181,7 +181,9 @@ async fn leave(
             return Ok(());
         };
         if !is_complete(object) {
-            if let Some(build) = team.store.build(BuildId(id)).await? {
+            // A status may name any build; only those of this job are shown.
+            let found = team.store.build(BuildId(id)).await?;
+            if let Some(build) = found.filter(|build| build.job == Some(job.id)) {
                 status(team, state, summary, &job.name, &build, object).await?;
             }
             state.marks.mark_job(job.id, Instant::now() + LINGER);

@@ -3,11 +3,15 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
+    time::Duration,
 };
 
-use airside_control_objects::{ClusterPipeline, conditions::PipelineReadiness, names};
+use airside_control_objects::{
+    ClusterBuild, ClusterPipeline, conditions::PipelineReadiness, names,
+};
 use airside_model::{PipelineId, TeamId};
 use airside_store::{JobsOf, PipelineSummary};
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tokio::time::Instant;
 use tracing::warn;
@@ -21,6 +25,9 @@ use crate::{
     team::{PassError, TeamParts, TeamState},
 };
 
+/// Time for which an object stays that got no build.
+const REFUSAL_KEPT: Duration = Duration::from_secs(3600);
+
 /// Compares all pipelines and the names of all jobs with the objects. With `is_all` each job is
 /// looked at afterwards.
 pub(super) async fn pass(
@@ -32,20 +39,38 @@ pub(super) async fn pass(
 ) -> Result<(), PassError> {
     let mut pipelines = team.store.pipelines(Some(id)).await?;
     pipelines.retain(|pipeline| !pipeline.archived);
-    statuses(team, state, id).await?;
+    // Objects of people do not wait for all of ours: what is left is done by the next pass.
+    if !statuses(team, state, id, until).await? {
+        put_off(state, is_all);
+        return Ok(());
+    }
     for pipeline in &pipelines {
         show(team, state, pipeline).await?;
         if Instant::now() >= until {
-            // Objects of people do not wait for all of ours.
-            state.marks.mark_lists(Instant::now());
+            put_off(state, false);
             break;
         }
     }
-    jobs(team, state, id, &pipelines, is_all).await
+    mark_jobs(team, state, id, &pipelines, is_all, until).await
+}
+
+/// Has the lists looked at again by the next pass.
+fn put_off(state: &mut TeamState, is_all: bool) {
+    if is_all {
+        state.marks.mark_all(Instant::now());
+    } else {
+        state.marks.mark_lists(Instant::now());
+    }
 }
 
 /// Writes the statuses of the pipelines' objects, and removes those that show nothing any more.
-async fn statuses(team: &TeamParts, state: &mut TeamState, id: TeamId) -> Result<(), PassError> {
+/// Returns false if the time was over before all were written.
+async fn statuses(
+    team: &TeamParts,
+    state: &mut TeamState,
+    id: TeamId,
+    until: Instant,
+) -> Result<bool, PassError> {
     for object in team.link.seen.pipelines.state() {
         let uid = object.uid().unwrap_or_default();
         if object.metadata.deletion_timestamp.is_some() || state.deleted.contains(&uid) {
@@ -70,9 +95,12 @@ async fn statuses(team: &TeamParts, state: &mut TeamState, id: TeamId) -> Result
                 object.pipeline_name()
             )),
         };
-        set::report(team, state, &object, &readiness, head.as_ref()).await?;
+        let is_written = set::report(team, state, &object, &readiness, head.as_ref()).await?;
+        if is_written && Instant::now() >= until {
+            return Ok(false);
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Deletes an object of ours as it was seen: if it got a configuration meanwhile, it stays.
@@ -126,12 +154,13 @@ async fn show(
 }
 
 /// Marks jobs whose objects are missing, and removes objects of jobs that are gone.
-async fn jobs(
+async fn mark_jobs(
     team: &TeamParts,
     state: &mut TeamState,
     id: TeamId,
     pipelines: &[PipelineSummary],
     is_all: bool,
+    until: Instant,
 ) -> Result<(), PassError> {
     let by_id: HashMap<PipelineId, &PipelineSummary> =
         pipelines.iter().map(|one| (one.id, one)).collect();
@@ -149,24 +178,67 @@ async fn jobs(
         }
         desired.insert(name);
     }
-    for object in seen {
+    remove_leftovers(team, state, &desired, until).await
+}
+
+/// Removes objects of jobs and builds that show nothing any more.
+async fn remove_leftovers(
+    team: &TeamParts,
+    state: &mut TeamState,
+    desired: &HashSet<String>,
+    until: Instant,
+) -> Result<(), PassError> {
+    for object in team.link.seen.jobs.state() {
         let (name, uid) = (object.name_any(), object.uid().unwrap_or_default());
-        let is_wanted = team.link.team.mirrors_jobs && desired.contains(&name);
-        if !is_wanted && state.deleted.insert(uid.clone()) {
+        let is_desired = team.link.team.mirrors_jobs && desired.contains(&name);
+        if !is_desired && state.deleted.insert(uid.clone()) {
             delete(&team.link.jobs, &name, &uid, None).await?;
             team.metrics.control_written("job");
+            if Instant::now() >= until {
+                put_off(state, false);
+                return Ok(());
+            }
         }
     }
     for object in team.link.seen.builds.state() {
-        let spec = &object.spec;
-        let job = names::job_name(&spec.pipeline, &spec.instance_vars, &spec.job);
-        let is_shown = spec.build.is_some();
-        let is_wanted = desired.contains(&job) && (team.link.team.mirrors_builds || !is_shown);
         let uid = object.uid().unwrap_or_default();
-        if is_shown && !is_wanted && state.deleted.insert(uid.clone()) {
+        let is_over = is_leftover(team, &object, desired) || is_old_refusal(&object, crate::now());
+        if is_over && state.deleted.insert(uid.clone()) {
             delete(&team.link.builds, &object.name_any(), &uid, None).await?;
             team.metrics.control_written("build");
+            if Instant::now() >= until {
+                put_off(state, false);
+                return Ok(());
+            }
         }
     }
     Ok(())
+}
+
+/// Returns true if an object shows a build of a job that is gone, or of a team without such objects.
+fn is_leftover(team: &TeamParts, object: &ClusterBuild, desired: &HashSet<String>) -> bool {
+    let spec = &object.spec;
+    let job = names::job_name(&spec.pipeline, &spec.instance_vars, &spec.job);
+    let is_desired = desired.contains(&job) && team.link.team.mirrors_builds;
+    spec.build.is_some() && !is_desired
+}
+
+/// Returns true if an object asked for a build that it did not get, and everybody had time to read
+/// why.
+fn is_old_refusal(object: &ClusterBuild, now: Timestamp) -> bool {
+    let Some(status) = &object.status else {
+        return false;
+    };
+    let mut ended = status
+        .conditions
+        .iter()
+        .filter(|one| one.type_ == "Complete");
+    let is_refused = object.spec.build.is_none() && status.id.is_none();
+    is_refused
+        && ended.any(|one| {
+            let age = now
+                .as_second()
+                .saturating_sub(one.last_transition_time.0.as_second());
+            one.status == "True" && age > REFUSAL_KEPT.as_secs().cast_signed()
+        })
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use airside_control_objects::{conditions::PipelineReadiness, differs};
-use airside_model::{BuildId, PipelineId};
+use airside_model::{BuildId, PipelineId, deadline_after};
 use kube::ResourceExt as _;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -132,11 +132,11 @@ impl TeamState {
         let missing = self
             .missing
             .values()
-            .map(|since| *since + crate::gone::GRACE);
+            .map(|since| deadline_after(*since, crate::gone::GRACE));
         let requests = self.request_retries.values().copied();
         let next = attempts.chain(missing).chain(requests).min()?;
         // What is due and was not done waits for something else.
-        Some(next.max(Instant::now() + MIN_PAUSE))
+        Some(next.max(deadline_after(Instant::now(), MIN_PAUSE)))
     }
 
     /// Returns the status of an object as it was written last.

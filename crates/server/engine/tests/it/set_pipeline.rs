@@ -54,7 +54,7 @@ impl Stage {
     /// Runs a build that sets the pipeline `child` from this text.
     async fn set(&self, text: &str, vars: Value) -> (BuildStatus, String) {
         let server = &self.server;
-        let volume = VolumeId::new(&format!("upload-{:016x}", next_number()));
+        let volume = VolumeId::new(format!("upload-{:016x}", next_number()));
         let announced = server.store.announce_artifact(server.team, &volume).await;
         let artifact = announced.unwrap().id.0;
         let receiving = server.volumes.receive(&volume).unwrap();

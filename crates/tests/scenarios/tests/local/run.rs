@@ -191,7 +191,10 @@ fn a_folder_can_stand_for_a_resource() {
     );
 
     let output = run.run(&[]).ended_with(2);
-    assert_says(&output, "job `one` gets `repo`: resource type `no-such-type`");
+    assert_says(
+        &output,
+        "job `one` gets `repo`: resource type `no-such-type`",
+    );
     assert_says(&output, "--input repo=DIR");
 }
 

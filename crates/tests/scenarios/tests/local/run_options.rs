@@ -110,7 +110,10 @@ fn puts_are_left_out_with_what_needs_them() {
     // All of it is needed otherwise.
     let output = run.run(&[]).ended_with(2);
     assert_says(&output, "no value is known for ((key)), ((word))");
-    assert_says(&output, "job `make` puts `gone`: resource type `no-such-type`");
+    assert_says(
+        &output,
+        "job `make` puts `gone`: resource type `no-such-type`",
+    );
 }
 
 fn privileged() -> Run {

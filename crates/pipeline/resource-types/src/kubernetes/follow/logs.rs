@@ -13,6 +13,7 @@ use std::{
 };
 
 use airside_blocking_http::encode;
+use airside_model::chain;
 use serde_json::Value;
 
 use super::super::{
@@ -134,7 +135,7 @@ impl LogStreams {
             let thread = thread::Builder::new().name("log".to_owned());
             match thread.spawn(move || read(&client, &source, &sender, &left)) {
                 Ok(_) => self.reading += 1,
-                Err(error) => say(log, &format!("a log is not shown: {error}")),
+                Err(error) => say(log, &format!("a log is not shown: {}", chain(&error))),
             }
         }
         Ok(())
