@@ -17,7 +17,7 @@ pub enum TriggerError {
 /// The reason why a build could not be stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum AbortError {
-    #[error("the build could not be stopped")]
+    #[error("cannot stop the build")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Store(#[from] airside_store::Error),

@@ -15,7 +15,10 @@ use http::{
 };
 use serde_json::json;
 
-use crate::{AbortError, TriggerError, WorkerChangeError, cookies};
+use crate::{
+    AbortError, TriggerError, WorkerChangeError, cookies,
+    fault::{FaultKind, RequestFault},
+};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
@@ -59,6 +62,9 @@ pub(crate) enum ApiError {
 
 /// Time after which a client may as well try again.
 const RETRY_AFTER_BUSY: Duration = Duration::from_secs(5);
+
+/// The answer to a request that failed by a fault of the server.
+const FAILED: &str = "the server failed to answer; its log says why";
 
 pub(crate) type Result<T, E = ApiError> = std::result::Result<T, E>;
 
@@ -180,29 +186,23 @@ impl IntoResponse for ApiError {
             }
             Self::Invalid(_) => (status, Json(json!({"errors": [text]}))).into_response(),
             Self::Store(error) if error.is_transient() => {
-                tracing::warn!(
-                    error = %chain(&error),
-                    "request refused: the database is away"
-                );
                 let why = "the database is locked or cannot be reached; try again in a moment";
-                (status, [(RETRY_AFTER, "5")], why).into_response()
+                let response = (status, [(RETRY_AFTER, "5")], why).into_response();
+                RequestFault::new(FaultKind::DatabaseAway, error).on(response)
             }
             Self::Store(error) if error.is_out_of_space() => {
-                tracing::error!(
-                    error = %chain(&error),
-                    "request refused: the database has no room left"
-                );
                 let why = "the disk of the database is full, so nothing was changed; make room on the \
                            server, then try again";
-                (status, why).into_response()
+                let response = (status, why).into_response();
+                RequestFault::new(FaultKind::NoRoom, error).on(response)
             }
             Self::Store(error) => {
-                tracing::error!(error = %chain(&error), "request failed");
-                (status, "the server failed to answer; its log says why").into_response()
+                let response = (status, FAILED).into_response();
+                RequestFault::new(FaultKind::Failed, error).on(response)
             }
             Self::Engine(error) => {
-                tracing::error!(error = %chain(&*error), "request failed");
-                (status, "the server failed to answer; its log says why").into_response()
+                let response = (status, FAILED).into_response();
+                RequestFault::new(FaultKind::Failed, error).on(response)
             }
             _ => (status, text).into_response(),
         }

@@ -19,6 +19,7 @@ mod check_creds;
 mod connection;
 mod cookies;
 mod error;
+mod fault;
 mod fly_links;
 mod guard;
 mod headers;

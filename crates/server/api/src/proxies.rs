@@ -21,7 +21,7 @@ pub struct ProxyNetwork {
 /// The reason why a text is no network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadNetwork {
-    #[error("is no network; write it like 10.1.0.0/16, fd00::/8 or 10.1.2.3")]
+    #[error("is not a network; write it like 10.1.0.0/16, fd00::/8 or 10.1.2.3")]
     Unreadable,
     #[error("has {given} bits, but an address of its kind has {most}")]
     TooManyBits { given: u8, most: u8 },

@@ -1,4 +1,5 @@
-//! A span for each request, part of the caller's trace if it has one.
+//! A span for each request, part of the caller's trace if it has one, and a line in the log for each
+//! request that a fault ended.
 
 use axum::{
     extract::{MatchedPath, Request},
@@ -7,7 +8,21 @@ use axum::{
 };
 use tracing::{Instrument as _, field::Empty};
 
+use crate::fault::RequestFault;
+
+/// Answers a request within its span, and logs the fault that ended it, if one did.
 pub(crate) async fn trace(request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map_or_else(String::new, |route| route.as_str().to_owned());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let response = spanned(request, next).await;
+    if let Some(fault) = response.extensions().get::<RequestFault>() {
+        fault.log(method.as_str(), &route, &path);
+    }
+    response
+}
+
+async fn spanned(request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>();
     let (method, route) = (
         request.method().as_str(),
