@@ -31,7 +31,7 @@ pub enum AccessMistake {
     TwoAccounts,
     #[error("api_server: the kubeconfig says where the API server is; leave one out")]
     TwoServers,
-    #[error("api_server: {0:?} is no URL such as https://10.0.0.1:6443")]
+    #[error("api_server: {0:?} is not a URL such as https://10.0.0.1:6443")]
     NoUrl(String),
 }
 

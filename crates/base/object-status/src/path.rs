@@ -28,7 +28,7 @@ enum PathStep {
 /// A text that is no path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{path:?} is no path of a field: {why}; write it like status.conditions[type=Ready].reason"
+    "{path:?} is not a path of a field: {why}; write it like status.conditions[type=Ready].reason"
 )]
 pub struct BadFieldPath {
     path: String,

@@ -37,7 +37,7 @@ pub struct Repository {
 
 /// A text that names no image, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} names no image: {why}")]
+#[error("{text:?} does not name an image: {why}")]
 pub struct BadReference {
     text: String,
     why: &'static str,

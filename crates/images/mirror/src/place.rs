@@ -9,7 +9,7 @@ pub enum StoragePlace {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} names no bucket: give s3://BUCKET or s3://BUCKET/PREFIX")]
+#[error("{0:?} does not name a bucket: give s3://BUCKET or s3://BUCKET/PREFIX")]
 pub struct BadStoragePlace(String);
 
 impl FromStr for StoragePlace {

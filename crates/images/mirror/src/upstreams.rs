@@ -21,7 +21,7 @@ enum Host {
 
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{0:?} names no registry: give HOST or HOST=URL, such as docker.io or r.example:5000=http://10.0.0.1:5000, or * for all"
+    "{0:?} does not name a registry: give HOST or HOST=URL, such as docker.io or r.example:5000=http://10.0.0.1:5000, or * for all"
 )]
 pub struct BadUpstream(String);
 

@@ -6,7 +6,7 @@ use airside_oci::BadDigest;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    #[error("there is no native resource type named {name:?}")]
+    #[error("there is not a native resource type named {name:?}")]
     UnknownType { name: String },
     #[error("the request is not what the action expects: {0}")]
     Request(#[source] serde_json::Error),

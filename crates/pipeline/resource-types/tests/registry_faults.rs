@@ -121,7 +121,7 @@ fn registries_in_trouble_are_told_in_words() {
     for (status, words) in [
         (429, "says that it is asked too often"),
         (500, "has trouble with"),
-        (403, "does not let us at"),
+        (403, "denies access to"),
     ] {
         let image = Image::new();
         let host = serve(move |request| match request.path() {

@@ -292,7 +292,7 @@ fn mistakes_are_named_by_their_key() {
         ),
         (
             json!({"regexp": "(.*)", "secret_access_key": "wrong"}),
-            "does not let us at bucket",
+            "denies access to bucket",
         ),
         (
             json!({"regexp": "(.*)", "secret_access_key": null}),

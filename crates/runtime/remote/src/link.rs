@@ -22,7 +22,7 @@ use crate::{AgentMessage, HubAddress, ServerMessage};
 pub(crate) enum Error {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("the hub talks nonsense: {0}")]
+    #[error("the hub sent something unreadable: {0}")]
     Codec(#[from] codec::Error),
     #[error("the hub closed the connection; its log may say why")]
     Closed,

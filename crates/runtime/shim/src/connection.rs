@@ -27,7 +27,7 @@ const VANISHED: Duration = Duration::from_secs(30);
 pub(crate) enum Error {
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    #[error("the hub talks nonsense: {0}")]
+    #[error("the hub sent something unreadable: {0}")]
     Codec(#[from] codec::Error),
     #[error("the hub closed the connection")]
     Closed,

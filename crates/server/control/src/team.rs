@@ -77,7 +77,7 @@ impl TeamLoop {
                 Err(error) => {
                     warn!(
                         cluster = self.team.link.cluster, team = self.team.link.team.team,
-                        error = %chain(&error), "objects of a team not acted on; it is tried again"
+                        error = %chain(&error), "objects of a team not reconciled; will retry"
                     );
                     self.state.marks.mark_all(Instant::now() + RETRY);
                     Some(Instant::now() + RETRY)

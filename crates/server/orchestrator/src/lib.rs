@@ -55,7 +55,7 @@ pub enum Error {
     Volume(#[from] airside_volumes::Error),
     #[error("worker {worker} still has {handles}; the log says why they could not be removed")]
     Left { worker: WorkerName, handles: String },
-    #[error("the runtime failed")]
+    #[error("the worker's runtime failed")]
     Runtime(#[from] airside_runtime::Error),
     #[error(transparent)]
     Panicked(#[from] airside_tasks::Panicked),

@@ -82,7 +82,7 @@ impl Orchestrator {
                     continue;
                 }
                 if let Err(error) = self.sweep_worker(worker).await {
-                    warn!(%worker, error = %chain(&error), "sweep failed");
+                    warn!(%worker, error = %chain(&error), "container sweep failed");
                 }
                 if let Err(error) = entry.runtime.tidy().await {
                     warn!(

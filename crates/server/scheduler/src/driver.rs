@@ -184,7 +184,7 @@ impl Driver {
         while let Err(error) = self.sweep().await {
             warn!(
                 error = %chain(&error),
-                "sweep failed; it is tried again"
+                "scheduling sweep failed; will retry"
             );
             tokio::time::sleep(RETRY_PAUSE).await;
         }

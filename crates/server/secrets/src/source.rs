@@ -79,7 +79,7 @@ impl Source {
                     _ => Error::Away(format!("{} (after {number} attempts)", chain(&error))),
                 });
             }
-            debug!(error = %chain(&error), attempt = number, "secret manager gave no answer; it is asked again");
+            debug!(error = %chain(&error), attempt = number, "secret manager did not answer; will retry");
             tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
             pause = pause.saturating_mul(2);
         }

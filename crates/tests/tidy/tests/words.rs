@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
-use airside_tidy::{crate_of, files, product, read, shown};
+use airside_tidy::{crate_of, files, packages, product, read, shown};
 
 /// Words that begin a clause without its subject. Such a comment needs the line above it.
 const HEADLESS: [&str; 33] = [
@@ -86,6 +86,25 @@ fn comments_begin_with_their_subject() {
         "{} of {all} comments begin without a subject:\n  {}",
         headless.len(),
         headless.join("\n  ")
+    );
+}
+
+#[test]
+fn descriptions_of_crates_begin_with_their_subject() {
+    let mut wrong = Vec::new();
+    for package in packages().unwrap().values() {
+        let description = package.description.as_deref().unwrap_or_default();
+        let is_headless = HEADLESS
+            .iter()
+            .any(|word| starts_with_word(description, word));
+        if is_headless || NAMELESS.iter().any(|word| has_word(description, word)) {
+            wrong.push(format!("{}: {description}", package.place));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "say what these crates are or do:\n  {}",
+        wrong.join("\n  ")
     );
 }
 

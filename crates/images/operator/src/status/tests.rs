@@ -229,5 +229,5 @@ fn a_bad_entry_is_told_by_its_name() {
         (status.images[0].image.as_str(), status.images[0].state),
         ("NO SUCH", TagState::Error)
     );
-    assert!(status.images[0].message.contains("names no image"));
+    assert!(status.images[0].message.contains("does not name an image"));
 }

@@ -357,7 +357,7 @@ impl OutParams {
     }
 }
 
-/// How the type reads its settings.
+/// Reads the settings of the type.
 pub(crate) const FORMS: Forms = Forms {
     source: Form {
         keys: field_names::<Source>,

@@ -196,7 +196,7 @@ pub(super) struct OutParams {
     pub(super) generate_release_notes: bool,
 }
 
-/// How the type reads its settings.
+/// Reads the settings of the type.
 pub(crate) const FORMS: Forms = Forms {
     source: Form {
         keys: field_names::<Written>,

@@ -68,7 +68,7 @@ fn get(source: &Source, client: &Client) -> Result<Response, Failure> {
         .map_err(|error| match error.status() {
             Some(404) => Failure::said(format!("there is nothing at {}", source.shown())),
             Some(401 | 403) => Failure::said(format!(
-                "the server does not let us at {}: are username and password right? ({error})",
+                "the server denies access to {}: check username and password ({error})",
                 source.shown(),
                 error = chain(&error)
             )),

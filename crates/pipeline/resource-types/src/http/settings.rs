@@ -132,7 +132,7 @@ pub(super) struct OutParams {
     pub(super) content_type: Option<String>,
 }
 
-/// How the type reads its settings.
+/// Reads the settings of the type.
 pub(crate) const FORMS: Forms = Forms {
     source: Form {
         keys: field_names::<Written>,

@@ -202,7 +202,7 @@ fn mistakes_in_sources() {
         (
             "kubernetes",
             json!({"kind": "Pod/v1", "until": [{"path": "a..b", "exists": true}]}),
-            &["until: source.until is not valid: \"a..b\" is no path of a field"],
+            &["until: source.until is not valid: \"a..b\" is not a path of a field"],
         ),
         (
             "kubernetes",

@@ -59,7 +59,7 @@ fn write(dest: &Path, name: &str, text: &str) -> Result<(), Failure> {
     let path = inside(dest, name)?;
     if path.parent() != Some(dest) {
         return Err(Failure::said(format!(
-            "a version has a part {name:?}, which is no file's name"
+            "a version has a part {name:?}, which cannot be the name of a file"
         )));
     }
     fs::write(&path, text).map_err(Failure::io(&path))

@@ -40,7 +40,7 @@ impl Document {
         };
         let name = body.pointer("/metadata/name").and_then(Value::as_str);
         if name.is_some_and(|name| !is_name(name)) {
-            return Err(bad("metadata.name is no name in Kubernetes"));
+            return Err(bad("metadata.name is not a valid name in Kubernetes"));
         }
         if name.is_none() && generated_from(&body).is_none() {
             return Err(bad(
@@ -262,7 +262,7 @@ mod tests {
             ),
             (
                 "apiVersion: v1\nkind: Pod\nmetadata: {name: a/b}\n",
-                "metadata.name is no name",
+                "metadata.name is not a valid name",
             ),
             (
                 "# nothing\n",

@@ -145,7 +145,7 @@ fn checked_name(key: &str, name: &str) -> Result<String, Failure> {
     } else {
         Err(Failure::source(
             key,
-            format!("is {name:?}, which is no name in Kubernetes"),
+            format!("is {name:?}, which is not a valid name in Kubernetes"),
         ))
     }
 }

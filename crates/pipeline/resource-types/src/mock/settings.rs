@@ -77,7 +77,7 @@ pub(super) fn version_text(version: &Version) -> Result<&str, Failure> {
     }
 }
 
-/// How the type reads its settings.
+/// Reads the settings of the type.
 pub(crate) const FORMS: Forms = Forms {
     source: Form {
         keys: field_names::<Source>,

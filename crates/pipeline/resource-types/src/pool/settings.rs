@@ -235,7 +235,7 @@ fn read(key: &str, folder: &str, name: &str, src: &Path) -> Result<Vec<u8>, Fail
     Ok(bytes)
 }
 
-/// How the type reads its settings.
+/// Reads the settings of the type.
 pub(crate) const FORMS: Forms = Forms {
     source: Form {
         keys: field_names::<Written>,

@@ -160,7 +160,7 @@ impl Registry {
         let words = match status {
             404 => format!("{host} has no {what}"),
             401 | 403 => format!(
-                "{host} does not let us at {what}: are username and password right? ({})",
+                "{host} denies access to {what}: check username and password ({})",
                 airside_model::chain(&error)
             ),
             429 => format!(

@@ -40,7 +40,9 @@ pub struct Mirror {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} names no registry and its mirror; write docker.io=mirror.example.com:5000")]
+#[error(
+    "{text:?} does not name a registry and its mirror; write docker.io=mirror.example.com:5000"
+)]
 pub struct NoMirror {
     text: String,
 }

@@ -284,7 +284,7 @@ pub(super) fn tag_is_fine(tag: &str) -> bool {
     !tag.is_empty() && tag.len() <= 128 && first(tag.as_bytes()[0]) && tag.bytes().all(rest)
 }
 
-/// How the type reads its settings.
+/// Reads the settings of the type.
 pub(crate) const FORMS: Forms = Forms {
     source: Form {
         keys: field_names::<Source>,

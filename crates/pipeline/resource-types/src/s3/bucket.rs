@@ -127,7 +127,7 @@ impl Bucket {
         match error.status() {
             Some(404) => Failure::said(format!("there is no {what}")),
             Some(403) => Failure::said(format!(
-                "the server does not let us at {what} ({})",
+                "the server denies access to {what} ({})",
                 airside_model::chain(&error)
             )),
             _ => Failure::from(error),

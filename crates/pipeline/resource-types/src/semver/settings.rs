@@ -338,7 +338,7 @@ impl TryFrom<Bumping> for OutParams {
     }
 }
 
-/// How the type reads its settings.
+/// Reads the settings of the type.
 pub(crate) const FORMS: Forms = Forms {
     source: Form {
         keys: field_names::<Written>,

@@ -78,7 +78,7 @@ pub(crate) fn push(request: OutRequest, log: &mut dyn Write) -> Result<Produced,
     })
 }
 
-/// How the type reads its settings.
+/// Reads the settings of the type.
 pub(crate) const FORMS: Forms = Forms {
     source: Form {
         keys: field_names::<Source>,

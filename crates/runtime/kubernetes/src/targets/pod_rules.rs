@@ -75,7 +75,7 @@ fn kind(written: Spanned<String>) -> Result<StepKind, Fault> {
     let kind = serde_json::from_value(json!(written.value));
     kind.map_err(|_| {
         let message = format!(
-            "pod_rules: match.kind: {:?} is no kind of step; it is get, put, check or task",
+            "pod_rules: match.kind: {:?} is not a kind of step; use get, put, check or task",
             written.value
         );
         Fault::at(written.referenced, message)
@@ -88,7 +88,7 @@ fn native_type(written: Spanned<String>) -> Result<String, Fault> {
         return Ok(written.value);
     }
     let message = format!(
-        "pod_rules: match.type: {:?} is no native resource type; these are {}",
+        "pod_rules: match.type: {:?} is not a native resource type; these are {}",
         written.value,
         airside_resource_types::NATIVE.join(", ")
     );

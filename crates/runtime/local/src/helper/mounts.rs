@@ -67,8 +67,12 @@ pub(super) fn make(plan: &Plan, folder: &Path) -> Result<(), String> {
             error = chain(&error)
         )
     })?;
-    let _acting = Acting::as_root_of(plan.ids)
-        .map_err(|error| format!("cannot act as the container's root: {}", chain(&error)))?;
+    let _acting = Acting::as_root_of(plan.ids).map_err(|error| {
+        format!(
+            "cannot switch to the container's root user: {}",
+            chain(&error)
+        )
+    })?;
     for (number, mount) in plan.mounts.iter().enumerate() {
         assembly.mount(number, mount).map_err(|error| {
             format!(

@@ -117,7 +117,7 @@ impl JsonLines {
     pub(crate) fn take_stdout() -> Result<Self> {
         let out = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3);
         let out = out.context("cannot use standard output")?;
-        rustix::stdio::dup2_stdout(std::io::stderr()).context("cannot use standard error")?;
+        rustix::stdio::dup2_stdout(std::io::stderr()).context("cannot duplicate standard error")?;
         Ok(Self {
             out: Mutex::new(out.into()),
         })

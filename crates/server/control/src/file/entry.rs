@@ -129,7 +129,7 @@ impl ClusterEntry {
         let (name, at) = (self.name.value, self.name.referenced);
         if !is_object_name(&name) {
             let message = format!(
-                "name: {name:?} is no name of a cluster: use up to 63 lower-case letters, digits and '-'"
+                "name: {name:?} is not a valid name of a cluster: use up to 63 lower-case letters, digits and '-'"
             );
             return Err(ControlFault::at(at, message));
         }

@@ -61,7 +61,7 @@ fn mistakes_have_their_line() {
         ("", "unexpected end of input"),
         (
             "clusters: [{name: A, teams: []}]",
-            "control.yml:1:19: name: \"A\" is no name",
+            "control.yml:1:19: name: \"A\" is not a valid name",
         ),
         ("clusters: [{name: a, team: []}]", "unknown field"),
         (

@@ -197,7 +197,7 @@ fn what_registries_do_wrong_is_told_and_what_was_known_stays() {
     };
     for (fault, state, words) in [
         (json!({"status": 401}), "error", "us "),
-        (json!({"status": 403}), "error", "does not let us at"),
+        (json!({"status": 403}), "error", "denies access to"),
         (json!({"status": 404}), "missing", "the registry has no"),
         (json!({"status": 503}), "error", "has trouble with"),
     ] {
@@ -283,7 +283,7 @@ fn pull_secrets_are_tried_in_order_and_edits_count_at_once() {
     };
     set(&["elsewhere"], "1");
     stage.images("app", "nobody is let in", |it| {
-        text(&it[0]["message"]).contains("does not let us at")
+        text(&it[0]["message"]).contains("denies access to")
     });
     set(&["no-such"], "1");
     stage.images("app", "a secret is missing", |it| {

@@ -265,7 +265,7 @@ fn logins_are_tried_in_order() {
     for logins in [&[][..], &[login("wrong")]] {
         let trouble = ask(logins).unwrap_err();
         assert!(
-            trouble.words.contains("does not let us at"),
+            trouble.words.contains("denies access to"),
             "{}",
             trouble.words
         );

@@ -49,11 +49,11 @@ fn a_rule_needs_a_team_and_whole_patterns() {
         ),
         (
             "{match: {team: a, kind: deploy}, patch: {}}",
-            "match.kind: \"deploy\" is no kind of step; it is get, put, check or task",
+            "match.kind: \"deploy\" is not a kind of step; use get, put, check or task",
         ),
         (
             "{match: {team: a, type: helm}, patch: {}}",
-            "match.type: \"helm\" is no native resource type",
+            "match.type: \"helm\" is not a native resource type",
         ),
         ("{match: {team: a}}", "missing field `patch`"),
         ("{match: {team: a}, patch: x}", "patch: must be a map"),
