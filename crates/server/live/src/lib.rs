@@ -1,0 +1,1 @@
+//! Pushes changes of pipelines, jobs, builds and workers to browsers, to each reader what it may see.
