@@ -10,7 +10,7 @@ use airside_control_objects::{ClusterPipeline, ClusterPipelineSpec, GROUP};
 use airside_model::{PipelineId, chain};
 use airside_store::{DeletionPolicy, PipelineObject};
 use kube::{
-    ResourceExt as _,
+    ResourceExt,
     api::{ListParams, ObjectMeta, PostParams},
 };
 use tokio::time::Instant;
