@@ -23,6 +23,7 @@ use crate::{
     journey::{Arrival, Code, Journey, lost, redirect},
     pages,
     serve::CameFrom,
+    web,
 };
 
 const FORM: &str = "/sky/issuer/auth/local/login";
@@ -57,7 +58,8 @@ async fn login(Query(wanted): Query<LoginQuery>) -> Response {
             let why = "the port that fly listens on is not a number".to_owned();
             return ApiError::BadRequest(why).into_response();
         }
-        None => "/sky/login".to_owned(),
+        None if wanted.redirect_uri.is_empty() => "/sky/login".to_owned(),
+        None => web::login_url(&wanted.redirect_uri),
     };
     redirect(StatusCode::FOUND, &to)
 }

@@ -9,6 +9,8 @@ const AUTH: &str = "skymarshal_auth";
 const CSRF: &str = "skymarshal_csrf";
 /// Ties a login under way to the browser in which it began.
 const LOGIN: &str = "airside_login";
+/// Written by a page's script, so that the next page comes in the chosen colours at once.
+const THEME: &str = "airside_theme";
 
 /// Both are kept from scripts; the second is also given to the page, which proves with it that a
 /// request was meant.
@@ -67,6 +69,11 @@ pub(crate) fn is_csrf(headers: &HeaderMap, shown: &str) -> bool {
 
 pub(crate) fn csrf(headers: &HeaderMap) -> Option<&str> {
     get(headers, CSRF).filter(|kept| !kept.is_empty())
+}
+
+/// Returns the name of the colours that the viewer chose.
+pub(crate) fn theme(headers: &HeaderMap) -> Option<&str> {
+    get(headers, THEME)
 }
 
 /// Returns true if a browser asks: it has both cookies, or says where it was led here from.

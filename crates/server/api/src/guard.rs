@@ -9,14 +9,16 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, Method, Uri, header::AUTHORIZATION};
+use http::{HeaderMap, Method, StatusCode, Uri, header::AUTHORIZATION};
 use tracing::info;
 
 use crate::{
     ApiState, cookies,
     error::{ApiError, Result},
+    journey::redirect,
     scope::{PathNames, RequestPath, RequestScope, ScopeObjects},
     serve::CameFrom,
+    web::PageVisit,
 };
 
 /// Finds out who asks and about what, and lets the request pass only if they may. Counts every
@@ -27,11 +29,37 @@ pub(crate) async fn guard(
     request: Request,
     next: Next,
 ) -> Response {
+    guarded(&state, action, &params, request, next).await
+}
+
+/// Does what [`guard`] does in front of a page: what is refused is a page for people, or the way to
+/// the login.
+pub(crate) async fn guard_page(
+    State((state, action)): State<(ApiState, Action)>,
+    params: RawPathParams,
+    request: Request,
+    next: Next,
+) -> Response {
+    let visit = PageVisit::new(&request);
+    if let Some(address) = visit.without_proof() {
+        return redirect(StatusCode::SEE_OTHER, &address);
+    }
+    let response = guarded(&state, action, &params, request, next).await;
+    visit.explained(response)
+}
+
+async fn guarded(
+    state: &ApiState,
+    action: Action,
+    params: &RawPathParams,
+    request: Request,
+    next: Next,
+) -> Response {
     let began = Instant::now();
     let path = request.uri().path().to_owned();
     let address = CameFrom::of(&request);
     let mut user = String::new();
-    let passing = pass(&state, action, &params, request, next, &mut user);
+    let passing = pass(state, action, params, request, next, &mut user);
     let passed = airside_tasks::caught("API request", passing).await;
     let passed = passed.unwrap_or(Err(ApiError::FAULT));
     let response = passed.unwrap_or_else(IntoResponse::into_response);

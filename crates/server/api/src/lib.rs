@@ -20,7 +20,6 @@ mod connection;
 mod cookies;
 mod error;
 mod fault;
-mod fly_links;
 mod guard;
 mod headers;
 mod journey;
@@ -39,6 +38,7 @@ mod serve;
 mod state;
 mod tls;
 mod traced;
+mod web;
 mod workers;
 
 use axum::Router;
@@ -70,10 +70,10 @@ pub fn router(state: ApiState) -> Router {
     let router = routes::all(&state)
         .merge(login::router())
         .merge(browser::router())
-        .merge(fly_links::router())
+        .merge(web::assets())
         .merge(outside::router());
     router
-        .fallback(fly_links::unknown)
+        .fallback(web::unknown)
         // The fastest level: a long list takes a fraction of the time and is hardly longer for it.
         .layer(
             CompressionLayer::new()

@@ -167,29 +167,6 @@ pub(crate) fn failed(title: &str, why: &str, to: &str) -> Response {
     page(title, &content, None)
 }
 
-/// Says that a web interface is missing, and which commands of `fly` to use. `notice` is for what a
-/// visitor should know first.
-pub(crate) fn fly_commands(title: &str, notice: Option<&str>, commands: &[String]) -> Response {
-    let notice =
-        notice.map(|words| format!("<p class=\"wrong\" role=\"alert\">{}</p>", escape(words)));
-    let mut content = notice.unwrap_or_default();
-    content.push_str(
-        "<p>There is no web interface yet. These commands show the same, with \
-        <b>TARGET</b> as the name that <b>fly login</b> gave this server:</p>",
-    );
-    for command in commands {
-        content.push_str(&format!("<code>{}</code>", escape(command)));
-    }
-    page(title, &content, None)
-}
-
-/// The page of an address that nothing has.
-pub(crate) fn not_found() -> Response {
-    let content = "<p>This server has no page at this address. There is no web interface yet: builds, \
-        pipelines and jobs are shown by <b>fly</b>.</p><a class=\"button\" href=\"/\">How to begin</a>";
-    page("Page not found", content, None)
-}
-
 pub(crate) fn message(title: &str, text: &str) -> Response {
     page(title, &format!("<p>{}</p>", escape(text)), None)
 }

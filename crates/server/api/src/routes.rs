@@ -29,10 +29,14 @@ use axum::{
     Router,
     handler::Handler,
     middleware::from_fn_with_state,
-    routing::{MethodFilter, on},
+    routing::{MethodFilter, get, on},
 };
 
-use crate::{ApiState, guard::guard};
+use crate::{
+    ApiState,
+    guard::{guard, guard_page},
+    web,
+};
 
 /// Mounts handlers. There is no way around the guard: it is part of mounting.
 struct Routes {
@@ -57,6 +61,17 @@ impl Routes {
         self.router = self.router.route(action.path(), guarded);
         self
     }
+
+    fn page<H, T>(mut self, action: Action, handler: H) -> Self
+    where
+        H: Handler<T, ApiState>,
+        T: 'static,
+    {
+        let state = (self.state.clone(), action);
+        let guarded = get(handler).layer(from_fn_with_state(state, guard_page));
+        self.router = self.router.route(action.path(), guarded);
+        self
+    }
 }
 
 #[derive(serde::Deserialize)]
@@ -69,7 +84,8 @@ pub(crate) fn all(state: &ApiState) -> Router<ApiState> {
         state: state.clone(),
         router: Router::new(),
     };
-    builds_and_workers(versions(pipelines(server_and_teams(routes)))).router
+    let routes = builds_and_workers(versions(pipelines(server_and_teams(routes))));
+    pages(routes).router
 }
 
 fn server_and_teams(routes: Routes) -> Routes {
@@ -206,4 +222,16 @@ fn builds_and_workers(routes: Routes) -> Routes {
         .on(Action::CreatePipelineBuild, one_off::of_pipeline)
         .on(Action::ListJobInputs, job_inputs::list)
         .on(Action::DownloadCli, cli::download)
+}
+
+fn pages(routes: Routes) -> Routes {
+    routes
+        .page(Action::ShowDashboard, web::dashboard::show)
+        .page(Action::ShowPipeline, web::pipeline::show)
+        .page(Action::ShowJob, web::job::show)
+        .page(Action::ShowJobBuild, web::build::show)
+        .page(Action::ShowBuild, web::build::show)
+        .page(Action::ShowResource, web::resource::show)
+        .page(Action::ShowBuilds, web::builds::show)
+        .page(Action::ShowWorkers, web::workers::show)
 }

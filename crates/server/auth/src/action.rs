@@ -72,6 +72,11 @@ macro_rules! actions {
             pub fn access(self) -> RequiredAccess {
                 match self { $(Self::$name => $access),* }
             }
+
+            /// Returns true for a page of the web UI, whose refusals are pages, too.
+            pub fn is_page(self) -> bool {
+                self.name().starts_with("Show")
+            }
         }
     };
 }
@@ -279,4 +284,18 @@ actions! {
     ListAgentTokens: Get "/api/v1/agents", ADMIN;
     CreateAgentToken: Put "/api/v1/agents/{agent_name}/token", ADMIN;
     RevokeAgentToken: Delete "/api/v1/agents/{agent_name}/token", ADMIN;
+
+    // Pages, at Concourse's addresses; ours begin with /airside.
+    ShowDashboard: Get "/", Filtered;
+    ShowPipeline: Get "/teams/{team_name}/pipelines/{pipeline_name}", ExposedPipeline;
+    ShowJob: Get "/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}", ExposedPipeline;
+    ShowJobBuild: Get
+        "/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}/builds/{build_name}",
+        ExposedPipeline;
+    ShowResource: Get
+        "/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}",
+        ExposedPipeline;
+    ShowBuild: Get "/builds/{build_id}", ExposedPipeline;
+    ShowBuilds: Get "/airside/builds", Filtered;
+    ShowWorkers: Get "/airside/workers", SomeTeam;
 }

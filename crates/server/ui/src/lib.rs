@@ -1,1 +1,25 @@
-//! The pages of the web UI: views in, HTML, SVG and assets out; no I/O.
+//! The pages of the web UI: views in, HTML, SVG and assets out.
+//!
+//! ```text
+//! handler ─▶ view struct ─▶ template (askama) ─▶ body ─▶ shell ─▶ page
+//!                                                    └─▶ fragment, for `?part=ID`
+//! ```
+//!
+//! Rust draws pages, graphs and tables; the modules in `assets/` draw the dashboard's cards and the
+//! lines of output, and mark the rest. Everything here is a function of its view: no clock, no
+//! database, no HTTP. Everything that comes from users is text: templates escape it.
+
+mod assets;
+mod fragment;
+mod home;
+mod shell;
+mod status;
+mod symbols;
+mod times;
+
+pub use assets::{Asset, asset, asset_url, edition};
+pub use fragment::fragments;
+pub use home::{FirstRun, NoPage};
+pub use shell::{Crumb, Page, PageKind, Shell, Theme};
+pub use status::PageStatus;
+pub use times::{age_text, clock_text, duration_text};

@@ -1,0 +1,14 @@
+//! One build: its head, its steps and their output.
+
+use axum::{extract::State, response::Response};
+
+use super::PageRequest;
+use crate::{ApiState, error::Result};
+
+pub(crate) async fn show(State(_): State<ApiState>, request: PageRequest) -> Result<Response> {
+    let page = airside_ui::Page {
+        title: "Build".to_owned(),
+        ..airside_ui::Page::default()
+    };
+    Ok(request.show(&page))
+}
