@@ -11,6 +11,7 @@ mod assets;
 pub(crate) mod build;
 pub(crate) mod builds;
 pub(crate) mod dashboard;
+pub(crate) mod go;
 pub(crate) mod job;
 mod links;
 pub(crate) mod pipeline;

@@ -10,16 +10,20 @@
 //! database, no HTTP. Everything that comes from users is text: templates escape it.
 
 mod assets;
+mod dashboard;
 mod fragment;
 mod home;
 mod shell;
+mod side;
 mod status;
 mod symbols;
 mod times;
 
-pub use assets::{Asset, asset, asset_url, edition};
+pub use assets::{Asset, asset, asset_url, assets, edition};
+pub use dashboard::{Dashboard, WallMessage};
 pub use fragment::fragments;
 pub use home::{FirstRun, NoPage};
 pub use shell::{Crumb, Page, PageKind, Shell, Theme};
+pub use side::{SideBar, SidePlace};
 pub use status::PageStatus;
 pub use times::{age_text, clock_text, duration_text};

@@ -5,16 +5,23 @@ use url::form_urlencoded;
 
 /// Returns the address of a pipeline's page, followed by further parts of the path.
 pub(crate) fn pipeline_url(pipeline: &PipelineSummary, rest: &[&str]) -> String {
-    let mut address = format!(
-        "/teams/{}/pipelines/{}",
-        escaped(&pipeline.team_name),
-        escaped(&pipeline.name)
-    );
+    let (team, name) = (&pipeline.team_name, &pipeline.name);
+    pipeline_address(team, name, &pipeline.instance_vars, rest)
+}
+
+/// Returns the address of a page of the pipeline with these names.
+pub(crate) fn pipeline_address(
+    team: &str,
+    pipeline: &str,
+    vars: &InstanceVars,
+    rest: &[&str],
+) -> String {
+    let mut address = format!("/teams/{}/pipelines/{}", escaped(team), escaped(pipeline));
     for part in rest {
         address.push('/');
         address.push_str(&escaped(part));
     }
-    address.push_str(&vars_query(&pipeline.instance_vars));
+    address.push_str(&vars_query(vars));
     address
 }
 
