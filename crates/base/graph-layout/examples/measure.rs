@@ -17,7 +17,7 @@ fn main() {
 }
 
 fn measure_all() {
-    for (jobs, inputs) in [(14, 2), (500, 3), (1000, 4), (3000, 4)] {
+    for (jobs, inputs) in [(14, 2), (500, 3), (500, 5), (1000, 5), (3000, 4)] {
         let names = Names::new(jobs);
         let drawn = draw_pipeline(&large(&names, inputs));
         measure(&format!("{jobs} jobs"), &drawn.nodes, &drawn.edges);

@@ -7,7 +7,7 @@ use airside_graph_layout::{
 };
 use proptest::prelude::*;
 
-use support::check::check;
+use support::check::{check, check_apart};
 
 fn node() -> impl Strategy<Value = GraphNode> {
     (any::<bool>(), 0..50usize, 20..200i32, 1..90i32).prop_map(|(job, index, width, height)| {
@@ -130,7 +130,9 @@ proptest! {
     fn each_input_and_output_of_a_pipeline_is_drawn(numbered in jobs()) {
         let jobs = named(&numbered);
         let drawn = draw_pipeline(&jobs);
-        check(&drawn.nodes, &drawn.edges, &layout(&drawn.nodes, &drawn.edges));
+        let layout = layout(&drawn.nodes, &drawn.edges);
+        check(&drawn.nodes, &drawn.edges, &layout);
+        check_apart(&drawn.edges, &layout);
         for (to, job) in jobs.iter().enumerate() {
             prop_assert_eq!(drawn.nodes[to].kind, NodeKind::Job { job: to });
             for input in &job.inputs {

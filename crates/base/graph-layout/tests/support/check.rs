@@ -105,3 +105,35 @@ fn check_lines(layout: &GraphLayout, path: &EdgePath) {
         }
     }
 }
+
+/// Upright lines of edges without a common end do not run over each other, as long as gaps have room.
+pub(crate) fn check_apart(edges: &[GraphEdge], layout: &GraphLayout) {
+    let upright = |path: &EdgePath| -> Vec<(i32, i32, i32)> {
+        let lines = path.points.windows(2).filter(|line| line[0].x == line[1].x);
+        lines
+            .map(|line| {
+                (
+                    line[0].x,
+                    line[0].y.min(line[1].y),
+                    line[0].y.max(line[1].y),
+                )
+            })
+            .collect()
+    };
+    let lines: Vec<_> = layout.edges.iter().map(upright).collect();
+    for (first, lines_of_first) in lines.iter().enumerate() {
+        for (second, lines_of_second) in lines.iter().enumerate().skip(first + 1) {
+            let (a, b) = (edges[first], edges[second]);
+            if a.from == b.from || a.to == b.to {
+                continue;
+            }
+            for (one, other) in lines_of_first
+                .iter()
+                .flat_map(|one| lines_of_second.iter().map(move |other| (one, other)))
+            {
+                let apart = one.0 != other.0 || one.2 < other.1 || other.2 < one.1;
+                assert!(apart, "{a:?} and {b:?} share the line {one:?}, {other:?}");
+            }
+        }
+    }
+}
