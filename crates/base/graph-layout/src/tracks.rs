@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-/// The least width of a gap, the most that turns may widen it to, and the distance of two vertical lines.
+/// The least width of a gap, the most that turns may widen it to, and the distance of two vertical
+/// lines.
 const GAP: i32 = 35;
 const MAX_GAP: i32 = 240;
 const TRACK_DISTANCE: i32 = 8;
