@@ -33,6 +33,17 @@ const FILES: &[Asset] = files! {
     "parts.css": CSS;
     "more.css": CSS;
     "page.js": JS;
+    "actions.js": JS;
+    "dom.js": JS;
+    "fragment.js": JS;
+    "keys.js": JS;
+    "live.js": JS;
+    "live-worker.js": JS;
+    "palette.js": JS;
+    "search.js": JS;
+    "side.js": JS;
+    "stream.js": JS;
+    "times.js": JS;
     "icon.svg": SVG;
 };
 
