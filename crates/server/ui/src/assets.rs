@@ -44,6 +44,7 @@ const FILES: &[Asset] = files! {
     "side.js": JS;
     "stream.js": JS;
     "times.js": JS;
+    "lists.js": JS;
     "icon.svg": SVG;
 };
 

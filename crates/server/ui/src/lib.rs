@@ -10,16 +10,25 @@
 //! database, no HTTP. Everything that comes from users is text: templates escape it.
 
 mod assets;
+mod drawn;
 mod fragment;
 mod home;
+mod job;
+mod send_button;
 mod shell;
 mod status;
 mod symbols;
 mod times;
 
 pub use assets::{Asset, asset, asset_url, edition};
+pub use drawn::{PageTime, RowTime, type_icon, version_text};
 pub use fragment::fragments;
 pub use home::{FirstRun, NoPage};
+pub use job::{
+    CacheRow, JobBuildRow, JobLast, JobNext, JobNumbers, JobPage, JobSample, NewVersion,
+    NextInputRow, PauseNote,
+};
+pub use send_button::SendButton;
 pub use shell::{Crumb, Page, PageKind, Shell, Theme};
 pub use status::PageStatus;
 pub use times::{age_text, clock_text, duration_text};
