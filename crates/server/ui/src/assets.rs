@@ -33,7 +33,15 @@ const FILES: &[Asset] = files! {
     "parts.css": CSS;
     "more.css": CSS;
     "page.js": JS;
+    "build.js": JS;
+    "log.js": JS;
     "icon.svg": SVG;
+    "icon-pending.svg": SVG;
+    "icon-started.svg": SVG;
+    "icon-succeeded.svg": SVG;
+    "icon-failed.svg": SVG;
+    "icon-errored.svg": SVG;
+    "icon-aborted.svg": SVG;
 };
 
 static EDITION: LazyLock<String> = LazyLock::new(|| {

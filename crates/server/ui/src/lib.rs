@@ -10,14 +10,21 @@
 //! database, no HTTP. Everything that comes from users is text: templates escape it.
 
 mod assets;
+mod build;
 mod fragment;
 mod home;
+mod marks;
 mod shell;
 mod status;
 mod symbols;
 mod times;
 
 pub use assets::{Asset, asset, asset_url, edition};
+pub use build::{
+    BuildAction, BuildComparison, BuildHead, BuildInputs, BuildPage, BuildPerson, BuildSection,
+    BuildSteps, BuildTab, BuildTabs, BuildWait, ComparedInput, ComparedStep, InputRow, NewInput,
+    PlannedStep, StepsContext, WaitReason, step_durations, timeline,
+};
 pub use fragment::fragments;
 pub use home::{FirstRun, NoPage};
 pub use shell::{Crumb, Page, PageKind, Shell, Theme};
