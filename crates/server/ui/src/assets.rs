@@ -35,6 +35,17 @@ const FILES: &[Asset] = files! {
     "page.js": JS;
     "build.js": JS;
     "log.js": JS;
+    "actions.js": JS;
+    "dom.js": JS;
+    "fragment.js": JS;
+    "keys.js": JS;
+    "live.js": JS;
+    "live-worker.js": JS;
+    "palette.js": JS;
+    "search.js": JS;
+    "side.js": JS;
+    "stream.js": JS;
+    "times.js": JS;
     "icon.svg": SVG;
     "icon-pending.svg": SVG;
     "icon-started.svg": SVG;
