@@ -9,7 +9,7 @@ use airside_model::{BuildId, MetadataField, PipelineId, ResourceId, ResourceVers
 pub use next::{NextInput, NextInputs};
 
 use crate::{
-    Build, News, Result, SavedVersions, Store,
+    Build, News, Result, SavedVersions, ShownChange, Store,
     db::{Tx, here, query, query_as, query_scalar, sql},
     from_json,
     patience::patiently,
@@ -105,7 +105,7 @@ impl Store {
             }
             note_uses(&mut tx, build).await?;
             tx.commit().await?;
-            self.changed();
+            self.show(ShownChange::BuildChanged(build));
             Ok(true)
         })
     }
@@ -135,7 +135,7 @@ impl Store {
             .await?;
             note_uses(&mut tx, build).await?;
             tx.commit().await?;
-            self.changed();
+            self.show(ShownChange::BuildChanged(build));
             Ok(true)
         })
     }
