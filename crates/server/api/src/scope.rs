@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airside_auth::{Exposure, Principal, Target};
+use airside_auth::{Action, Decision, Exposure, Principal, Target, authorize};
 use airside_config::JobOutline;
 use airside_model::BuildId;
 use airside_store::{Build, InstanceVars, Job, PipelineSummary, Store, Team};
@@ -202,6 +202,12 @@ impl RequestScope {
 
     pub(crate) fn build(&self) -> Result<&Build> {
         self.0.build.as_ref().ok_or(ApiError::NotFound)
+    }
+
+    /// Returns true if the caller may do this to what the path names.
+    pub(crate) fn may(&self, action: Action) -> bool {
+        let decision = authorize(action, self.principal(), self.0.target());
+        decision == Decision::Allow
     }
 
     /// Returns true if the caller may see the build's output and the notes of users about it.

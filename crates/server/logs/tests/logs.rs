@@ -105,12 +105,7 @@ async fn a_torn_record_ends_its_segment_only() {
     let writer = logs.writer(BuildId(1), 1).await.unwrap();
     writer.append("1", 1, line("kept")).await.unwrap();
     writer.append("1", 2, line("torn")).await.unwrap();
-    let segment = std::fs::read_dir(folder.path().join("1"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
+    let segment = folder.path().join("1/000000000000-000001.log");
     let bytes = std::fs::read(&segment).unwrap();
     std::fs::write(&segment, &bytes[..bytes.len() - 3]).unwrap();
 
@@ -280,10 +275,7 @@ async fn the_outline_has_all_events_but_output_across_epochs() {
             .collect::<Vec<_>>(),
         [0, 3]
     );
-    second
-        .append("status", 2, status(Succeeded))
-        .await
-        .unwrap();
+    second.append("status", 2, status(Succeeded)).await.unwrap();
     second.close().await.unwrap();
     let whole = outlined(&logs).await;
     assert_eq!(whole, expected(&logs).await);
@@ -298,10 +290,7 @@ async fn an_outline_that_is_missing_or_cut_is_read_from_the_log() {
     let writer = logs.writer(BuildId(1), 1).await.unwrap();
     writer.append("status", 1, status(Started)).await.unwrap();
     writer.append("1", 1, line("a")).await.unwrap();
-    writer
-        .append("status", 2, status(Succeeded))
-        .await
-        .unwrap();
+    writer.append("status", 2, status(Succeeded)).await.unwrap();
     writer.close().await.unwrap();
     logs.at_rest().await;
     let whole = outlined(&logs).await;

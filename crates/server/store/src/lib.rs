@@ -77,6 +77,7 @@ pub use inputs::{BuildInput, BuildOutput, BuildVersions, GivenInput, NextInput, 
 pub use instance_vars::InstanceVars;
 pub use kept::{HIJACK_GRACE, KeptContainer};
 pub use news::{Missed, News, Newsstand, ShownChange, ShownChanges};
+pub use nodes::NodeEnd;
 pub use pipelines::{
     BuildBrief, DashboardJob, DashboardOf, DashboardPipeline, DeletionPolicy, Job, JobActivity,
     JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline, PipelineClaim, PipelineHead,

@@ -35,6 +35,10 @@ const FILES: &[Asset] = files! {
     "page.js": JS;
     "build.js": JS;
     "log.js": JS;
+    "log-colour.js": JS;
+    "log-find.js": JS;
+    "log-lines.js": JS;
+    "log-row.js": JS;
     "actions.js": JS;
     "dom.js": JS;
     "fragment.js": JS;

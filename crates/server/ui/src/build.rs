@@ -1,11 +1,14 @@
 //! The page of one build: tabs of its neighbours, its head, and what the chosen tab shows.
 
+mod bodies;
 mod compare;
+mod drawing;
 mod head;
 mod inputs;
 mod steps;
 mod timeline;
 mod tree;
+mod versions;
 mod waiting;
 
 use askama::Template;
@@ -22,6 +25,7 @@ pub use inputs::{BuildInputs, InputRow};
 pub use steps::{BuildSteps, StepsContext};
 pub use timeline::timeline;
 pub use tree::step_durations;
+pub use versions::short_version;
 pub use waiting::{BuildWait, PlannedStep, WaitReason};
 
 /// A build among those of its job.

@@ -23,7 +23,7 @@ pub use assets::{Asset, asset, asset_url, edition};
 pub use build::{
     BuildAction, BuildComparison, BuildHead, BuildInputs, BuildPage, BuildPerson, BuildSection,
     BuildSteps, BuildTab, BuildTabs, BuildWait, ComparedInput, ComparedStep, InputRow, NewInput,
-    PlannedStep, StepsContext, WaitReason, step_durations, timeline,
+    PlannedStep, StepsContext, WaitReason, short_version, step_durations, timeline,
 };
 pub use fragment::fragments;
 pub use home::{FirstRun, NoPage};

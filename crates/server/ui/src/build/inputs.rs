@@ -3,7 +3,7 @@
 use airside_model::Version;
 use askama::Template;
 
-use super::steps::short;
+use super::versions::short_version;
 use crate::shell::rendered;
 
 /// An input or output of a build.

@@ -168,6 +168,10 @@ mod tests {
             shown(192),
             ["0", "30 s", "1 m", "1 m 30", "2 m", "2 m 30", "3 m"]
         );
-        assert!((1..500_000).step_by(977).all(|seconds| shown(seconds).len() <= 8));
+        assert!(
+            (1..500_000)
+                .step_by(977)
+                .all(|seconds| shown(seconds).len() <= 8)
+        );
     }
 }

@@ -100,12 +100,7 @@ fn add(picture: &BuildPicture, place: usize, mut around: Wrappers, rows: &mut Ve
     }
 }
 
-fn row(
-    picture: &BuildPicture,
-    place: usize,
-    kind: &PictureKind,
-    around: Wrappers,
-) -> StepRow {
+fn row(picture: &BuildPicture, place: usize, kind: &PictureKind, around: Wrappers) -> StepRow {
     let node = &picture.nodes()[place];
     let mut children = Vec::new();
     for child in &node.children {
@@ -196,7 +191,10 @@ fn collect(
     for row in rows {
         if row.shape == RowShape::Leaf {
             let span = states.span(row.place);
-            let took = span.began.zip(span.ended).map(|(began, ended)| ended - began);
+            let took = span
+                .began
+                .zip(span.ended)
+                .map(|(began, ended)| ended - began);
             let mut name = format!("{} {}", row.kind, row.name);
             for value in &row.values {
                 name.push_str(", ");
