@@ -80,6 +80,7 @@ pub use inputs::{
 pub use instance_vars::InstanceVars;
 pub use kept::{HIJACK_GRACE, KeptContainer};
 pub use news::{Missed, News, Newsstand, ShownChange, ShownChanges};
+pub use nodes::NodeEnd;
 pub use pipelines::{
     BuildBrief, DashboardJob, DashboardOf, DashboardPipeline, DeletionPolicy, Job, JobActivity,
     JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline, PipelineClaim, PipelineHead,

@@ -15,6 +15,8 @@ mod fragment;
 mod home;
 mod job;
 mod send_button;
+mod build;
+mod marks;
 mod shell;
 mod status;
 mod symbols;
@@ -22,6 +24,11 @@ mod times;
 
 pub use assets::{Asset, asset, asset_url, edition};
 pub use drawn::{PageTime, RowTime, type_icon, version_text};
+pub use build::{
+    BuildAction, BuildComparison, BuildHead, BuildInputs, BuildPage, BuildPerson, BuildSection,
+    BuildSteps, BuildTab, BuildTabs, BuildWait, ComparedInput, ComparedStep, InputRow, NewInput,
+    PlannedStep, StepsContext, WaitReason, short_version, step_durations, timeline,
+};
 pub use fragment::fragments;
 pub use home::{FirstRun, NoPage};
 pub use job::{
