@@ -42,6 +42,7 @@ const FILES: &[Asset] = files! {
     "actions.js": JS;
     "dom.js": JS;
     "fragment.js": JS;
+    "graph.js": JS;
     "keys.js": JS;
     "live.js": JS;
     "live-worker.js": JS;

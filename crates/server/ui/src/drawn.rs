@@ -16,6 +16,14 @@ pub(crate) fn glyph(status: impl Borrow<PageStatus>, size: &str) -> String {
     )
 }
 
+/// Draws a glyph beside its word, so readers skip it.
+pub(crate) fn icon_glyph(status: PageStatus) -> String {
+    let name = status.name();
+    format!(
+        "<svg class=\"glyph glyph-14 s-{name}\" aria-hidden=\"true\"><use href=\"#g-{name}\"/></svg>"
+    )
+}
+
 /// Draws an icon, which readers skip.
 pub(crate) fn icon(name: &str, size: &str) -> String {
     format!("<svg class=\"icon {size}\" aria-hidden=\"true\"><use href=\"#{name}\"/></svg>")
@@ -96,6 +104,11 @@ impl RowTime {
             Self::Done(took) => Some(took),
             Self::Since { passed, .. } => Some(passed),
         }
+    }
+
+    /// Returns the duration so far as text, where nothing counts on.
+    pub(crate) fn plain(self) -> String {
+        self.duration().map_or_else(String::new, whole_text)
     }
 
     /// Draws the duration; `page.js` counts on where it is not over.

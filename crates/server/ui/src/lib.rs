@@ -14,6 +14,7 @@ mod drawn;
 mod fragment;
 mod home;
 mod job;
+mod pipeline;
 mod send_button;
 mod build;
 mod marks;
@@ -35,6 +36,7 @@ pub use job::{
     CacheRow, JobBuildRow, JobLast, JobNext, JobNumbers, JobPage, JobSample, NewVersion,
     NextInputRow, PauseNote,
 };
+pub use pipeline::{GroupTab, PipelineInput, PipelineJob, PipelinePage, PipelineResource};
 pub use send_button::SendButton;
 pub use shell::{Crumb, Page, PageKind, Shell, Theme};
 pub use status::PageStatus;
