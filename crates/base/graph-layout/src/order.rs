@@ -14,9 +14,9 @@ pub(crate) struct Ordered {
 }
 
 /// Sweeps without a better order after which a start is given up.
-const FRUITLESS_SWEEPS: usize = 5;
-/// Work after which no further sweep begins. A unit is about two nanoseconds of a release build.
-const MAX_WORK: u64 = 8_000_000;
+const FRUITLESS_SWEEPS: usize = 4;
+/// Work after which no further sweep begins. A unit is about four nanoseconds of a release build.
+const MAX_WORK: u64 = 6_000_000;
 
 /// The freedom of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq)]

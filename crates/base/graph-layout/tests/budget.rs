@@ -11,7 +11,7 @@ use support::check::check;
 use support::{Names, hostile, large};
 
 /// The bound of the search, plus what its last step may add.
-const MAX_WORK: u64 = 10_000_000;
+const MAX_WORK: u64 = 8_000_000;
 
 fn lay_out(jobs: usize, inputs: usize) -> (usize, usize, GraphLayout) {
     let names = Names::new(jobs);
@@ -43,7 +43,7 @@ fn five_hundred_jobs_keep_all_promises() {
     let drawn = draw_pipeline(&large(&names, 3));
     let layout = layout(&drawn.nodes, &drawn.edges);
     check(&drawn.nodes, &drawn.edges, &layout);
-    // Two milliseconds a million: a tenth of the bound is left for the rest.
+    // About four milliseconds a million: most of the goal of 20 ms is left for the rest.
     assert!(layout.work < 3_000_000, "{}", layout.work);
 }
 

@@ -106,7 +106,7 @@ fn check_lines(layout: &GraphLayout, path: &EdgePath) {
     }
 }
 
-/// Upright lines of edges without a common end do not run over each other, as long as gaps have room.
+/// Upright lines of edges without a common end do not run over each other, if gaps have room.
 pub(crate) fn check_apart(edges: &[GraphEdge], layout: &GraphLayout) {
     let upright = |path: &EdgePath| -> Vec<(i32, i32, i32)> {
         let lines = path.points.windows(2).filter(|line| line[0].x == line[1].x);
