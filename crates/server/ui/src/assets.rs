@@ -33,6 +33,12 @@ const FILES: &[Asset] = files! {
     "parts.css": CSS;
     "more.css": CSS;
     "page.js": JS;
+    "build.js": JS;
+    "log.js": JS;
+    "log-colour.js": JS;
+    "log-find.js": JS;
+    "log-lines.js": JS;
+    "log-row.js": JS;
     "actions.js": JS;
     "dash-cards.js": JS;
     "dash-cells.js": JS;
@@ -44,6 +50,7 @@ const FILES: &[Asset] = files! {
     "dashboard.js": JS;
     "dom.js": JS;
     "fragment.js": JS;
+    "graph.js": JS;
     "keys.js": JS;
     "live-worker.js": JS;
     "live.js": JS;
@@ -53,7 +60,14 @@ const FILES: &[Asset] = files! {
     "stars.js": JS;
     "stream.js": JS;
     "times.js": JS;
+    "lists.js": JS;
     "icon.svg": SVG;
+    "icon-pending.svg": SVG;
+    "icon-started.svg": SVG;
+    "icon-succeeded.svg": SVG;
+    "icon-failed.svg": SVG;
+    "icon-errored.svg": SVG;
+    "icon-aborted.svg": SVG;
 };
 
 /// The files as browsers get them.

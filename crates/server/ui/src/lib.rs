@@ -10,9 +10,15 @@
 //! database, no HTTP. Everything that comes from users is text: templates escape it.
 
 mod assets;
+mod build;
 mod dashboard;
+mod drawn;
 mod fragment;
 mod home;
+mod job;
+mod marks;
+mod pipeline;
+mod send_button;
 mod shell;
 mod side;
 mod status;
@@ -20,9 +26,21 @@ mod symbols;
 mod times;
 
 pub use assets::{Asset, asset, asset_url, assets, edition};
+pub use build::{
+    BuildAction, BuildComparison, BuildHead, BuildInputs, BuildPage, BuildPerson, BuildSection,
+    BuildSteps, BuildTab, BuildTabs, BuildWait, ComparedInput, ComparedStep, InputRow, NewInput,
+    PlannedStep, StepsContext, WaitReason, short_version, step_durations, timeline,
+};
 pub use dashboard::{Dashboard, WallMessage};
+pub use drawn::{PageTime, RowTime, type_icon, version_text};
 pub use fragment::fragments;
 pub use home::{FirstRun, NoPage};
+pub use job::{
+    CacheRow, JobBuildRow, JobLast, JobNext, JobNumbers, JobPage, JobSample, NewVersion,
+    NextInputRow, PauseNote,
+};
+pub use pipeline::{GroupTab, PipelineInput, PipelineJob, PipelinePage, PipelineResource};
+pub use send_button::SendButton;
 pub use shell::{Crumb, Page, PageKind, Shell, Theme};
 pub use side::{SideBar, SidePlace};
 pub use status::PageStatus;

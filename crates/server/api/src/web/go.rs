@@ -104,7 +104,7 @@ fn place(found: &FoundName, kind: Option<&str>) -> Value {
         .chain(kind.map(|_| found.name.as_str()))
         .collect();
     let (team, pipeline) = (&found.team_name, &found.pipeline_name);
-    let address = links::pipeline_address(team, pipeline, &found.instance_vars, &rest);
+    let address = links::team_pipeline_url(team, pipeline, &found.instance_vars, &rest);
     let vars = airside_vars::InstanceVars(found.instance_vars.as_map().clone());
     let vars = vars.shown(|_| true);
     let hint = if vars.is_empty() {

@@ -6,17 +6,17 @@ use url::form_urlencoded;
 /// Returns the address of a pipeline's page, followed by further parts of the path.
 pub(crate) fn pipeline_url(pipeline: &PipelineSummary, rest: &[&str]) -> String {
     let (team, name) = (&pipeline.team_name, &pipeline.name);
-    pipeline_address(team, name, &pipeline.instance_vars, rest)
+    team_pipeline_url(team, name, &pipeline.instance_vars, rest)
 }
 
-/// Returns the address of a page of the pipeline with these names.
-pub(crate) fn pipeline_address(
+/// Returns the address of a pipeline by its names, followed by further parts of the path.
+pub(crate) fn team_pipeline_url(
     team: &str,
-    pipeline: &str,
+    name: &str,
     vars: &InstanceVars,
     rest: &[&str],
 ) -> String {
-    let mut address = format!("/teams/{}/pipelines/{}", escaped(team), escaped(pipeline));
+    let mut address = format!("/teams/{}/pipelines/{}", escaped(team), escaped(name));
     for part in rest {
         address.push('/');
         address.push_str(&escaped(part));
