@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::squeeze;
+
 /// A file that pages load.
 #[derive(Clone, Copy, Debug)]
 pub struct Asset {
@@ -70,37 +72,39 @@ const FILES: &[Asset] = files! {
     "icon-aborted.svg": SVG;
 };
 
+/// The sheet that all others are served in, in their order: as one, they are fewer bytes.
+const SHEET: &str = "styles.css";
+
 /// The files as browsers get them.
 static SERVED: LazyLock<Vec<Asset>> = LazyLock::new(|| {
-    let served = FILES
-        .iter()
-        .map(|file| match std::str::from_utf8(file.bytes) {
-            Ok(source) if file.content_type == JS => Asset {
-                bytes: without_comments(source).leak().as_bytes(),
-                ..*file
-            },
-            _ => *file,
-        });
-    served.collect()
+    let (sheets, others): (Vec<_>, Vec<_>) =
+        FILES.iter().partition(|file| file.content_type == CSS);
+    let mut served: Vec<Asset> = others.into_iter().map(served_file).collect();
+    let sheet: String = sheets
+        .into_iter()
+        .map(source)
+        .map(squeeze::styles)
+        .collect();
+    served.push(Asset {
+        name: SHEET,
+        content_type: CSS,
+        bytes: sheet.leak().as_bytes(),
+    });
+    served
 });
 
-/// Returns a script without lines that are comments and without indentation. Lines keep their
-/// numbers, so that what a browser reports is found in the source.
-fn without_comments(source: &str) -> String {
-    let mut served = String::with_capacity(source.len());
-    let mut in_comment = false;
-    for line in source.lines().map(str::trim) {
-        let begins = in_comment || line.starts_with("/**");
-        if begins {
-            in_comment = !line.ends_with("*/") && (in_comment || !line.contains("*/"));
-        }
-        let is_comment = (begins && (in_comment || line.ends_with("*/"))) || line.starts_with("//");
-        if !is_comment {
-            served.push_str(line);
-        }
-        served.push('\n');
+fn served_file(file: &Asset) -> Asset {
+    match file.content_type {
+        JS => Asset {
+            bytes: squeeze::script(source(file)).leak().as_bytes(),
+            ..*file
+        },
+        _ => *file,
     }
-    served
+}
+
+fn source(file: &Asset) -> &'static str {
+    std::str::from_utf8(file.bytes).expect("scripts and styles of this crate are UTF-8")
 }
 
 static EDITION: LazyLock<String> = LazyLock::new(|| {
@@ -132,20 +136,4 @@ pub fn assets() -> &'static [Asset] {
 /// Returns the address of an asset.
 pub fn asset_url(name: &str) -> String {
     format!("/airside/assets/{}/{name}", edition())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_comments;
-
-    #[test]
-    fn comments_are_not_served_and_lines_keep_their_numbers() {
-        let source = "// a\nimport x;\n\n/**\n * b\n */\nf(); // stays\n  /** @type {c} */\n  \
-                      /** @type {d} */ (e).g();\n/** one\n two */\nh('//');\n";
-        let served = without_comments(source);
-        assert_eq!(
-            served,
-            "\nimport x;\n\n\n\n\nf(); // stays\n\n/** @type {d} */ (e).g();\n\n\nh('//');\n"
-        );
-    }
 }

@@ -21,6 +21,7 @@ mod pipeline;
 mod send_button;
 mod shell;
 mod side;
+mod squeeze;
 mod status;
 mod symbols;
 mod times;
