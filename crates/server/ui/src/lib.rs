@@ -10,26 +10,26 @@
 //! database, no HTTP. Everything that comes from users is text: templates escape it.
 
 mod assets;
+mod build;
 mod drawn;
 mod fragment;
 mod home;
 mod job;
+mod marks;
 mod pipeline;
 mod send_button;
-mod build;
-mod marks;
 mod shell;
 mod status;
 mod symbols;
 mod times;
 
 pub use assets::{Asset, asset, asset_url, edition};
-pub use drawn::{PageTime, RowTime, type_icon, version_text};
 pub use build::{
     BuildAction, BuildComparison, BuildHead, BuildInputs, BuildPage, BuildPerson, BuildSection,
     BuildSteps, BuildTab, BuildTabs, BuildWait, ComparedInput, ComparedStep, InputRow, NewInput,
     PlannedStep, StepsContext, WaitReason, short_version, step_durations, timeline,
 };
+pub use drawn::{PageTime, RowTime, type_icon, version_text};
 pub use fragment::fragments;
 pub use home::{FirstRun, NoPage};
 pub use job::{

@@ -6,7 +6,8 @@ mod graph;
 use askama::Template;
 
 use crate::{
-    Crumb, Page, PageKind, PageStatus, PauseNote, RowTime, SendButton, shell::rendered,
+    Crumb, Page, PageKind, PageStatus, PauseNote, RowTime, SendButton, drawn::glyph,
+    shell::rendered,
 };
 use graph::PipelineGraph;
 
@@ -92,6 +93,15 @@ impl PipelineJob {
         words
     }
 
+    fn status_glyph(&self) -> String {
+        glyph(self.status, "")
+    }
+
+    fn running_glyph(&self) -> String {
+        let running = self.running.map(|status| glyph(status, "glyph-14"));
+        running.unwrap_or_default()
+    }
+
     /// Returns a number by which lists on small windows put what needs a look first.
     fn urgency(&self) -> u8 {
         match (self.status, self.running) {
@@ -113,7 +123,10 @@ impl PipelinePage {
             it: self,
         };
         Page {
-            title: self.crumbs.last().map_or_else(String::new, |own| own.text.clone()),
+            title: self
+                .crumbs
+                .last()
+                .map_or_else(String::new, |own| own.text.clone()),
             kind: PageKind::Flush,
             crumbs: self.crumbs.clone(),
             body: rendered(&body),

@@ -130,7 +130,11 @@ fn edges(page: &PipelinePage, drawn: &DrawnPipeline<'_>, placed: &GraphLayout) -
             let end = halo(edge.to);
             EdgeShape {
                 d: path.d(halo(edge.from), if into_job { end + 5 } else { 0 }),
-                arrow: if into_job { path.arrow(end) } else { String::new() },
+                arrow: if into_job {
+                    path.arrow(end)
+                } else {
+                    String::new()
+                },
                 triggers: edge.trigger || !into_job,
                 resource: edge.resource,
                 ends: (edge.from, edge.to),
@@ -195,7 +199,10 @@ fn failures(
     let mut columns: BTreeMap<usize, usize> = BTreeMap::new();
     for (graph, place) in drawn.nodes.iter().zip(&placed.nodes) {
         if let NodeKind::Job { job } = graph.kind
-            && matches!(page.jobs[job].status, PageStatus::Failed | PageStatus::Errored)
+            && matches!(
+                page.jobs[job].status,
+                PageStatus::Failed | PageStatus::Errored
+            )
         {
             *columns.entry(place.column).or_default() += 1;
         }
