@@ -279,4 +279,9 @@ actions! {
     ListAgentTokens: Get "/api/v1/agents", ADMIN;
     CreateAgentToken: Put "/api/v1/agents/{agent_name}/token", ADMIN;
     RevokeAgentToken: Delete "/api/v1/agents/{agent_name}/token", ADMIN;
+
+    // Ours: output by lines, for the web UI.
+    BuildLines: Get "/airside/v1/builds/{build_id}/lines", ExposedJob;
+    FindBuildLines: Get "/airside/v1/builds/{build_id}/find", ExposedJob;
+    BuildLogText: Get "/airside/v1/builds/{build_id}/log.txt", ExposedJob;
 }
