@@ -298,4 +298,9 @@ actions! {
     ShowBuild: Get "/builds/{build_id}", ExposedPipeline;
     ShowBuilds: Get "/airside/builds", Filtered;
     ShowWorkers: Get "/airside/workers", SomeTeam;
+
+    // Ours: output by lines, for the web UI.
+    BuildLines: Get "/airside/v1/builds/{build_id}/lines", ExposedJob;
+    FindBuildLines: Get "/airside/v1/builds/{build_id}/find", ExposedJob;
+    BuildLogText: Get "/airside/v1/builds/{build_id}/log.txt", ExposedJob;
 }

@@ -16,6 +16,7 @@ mod containers;
 mod control;
 mod events;
 mod faults;
+mod lines;
 mod login;
 mod outside;
 mod pipelines;
