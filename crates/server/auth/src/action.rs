@@ -298,4 +298,13 @@ actions! {
     ShowBuild: Get "/builds/{build_id}", ExposedPipeline;
     ShowBuilds: Get "/airside/builds", Filtered;
     ShowWorkers: Get "/airside/workers", SomeTeam;
+    ShowTeams: Get "/airside/teams", SomeTeam;
+    ShowTeam: Get "/airside/teams/{team_name}", VIEWER;
+    ShowDownstream: Get
+        "/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/causality/{resource_config_version_id}/downstream",
+        ExposedPipeline;
+    ShowUpstream: Get
+        "/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/causality/{resource_config_version_id}/upstream",
+        ExposedPipeline;
+    ShowDownload: Get "/download-fly", Public;
 }

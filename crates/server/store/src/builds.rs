@@ -10,7 +10,7 @@ use std::time::Duration;
 use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, TeamId, chain};
 
 pub use check::{CheckReason, EndedCheck, NewCheck};
-pub use page::{BuildFilter, BuildPage, BuildRange};
+pub use page::{BuildChoice, BuildFilter, BuildPage, BuildRange};
 pub use requested::RequestedBuild;
 pub use scheduled::{RerunOf, Unfinished};
 

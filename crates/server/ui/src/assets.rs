@@ -33,6 +33,7 @@ const FILES: &[Asset] = files! {
     "parts.css": CSS;
     "more.css": CSS;
     "page.js": JS;
+    "fly.js": JS;
     "lists.js": JS;
     "icon.svg": SVG;
 };

@@ -10,17 +10,27 @@
 //! database, no HTTP. Everything that comes from users is text: templates escape it.
 
 mod assets;
+mod builds;
+mod causality;
+mod download;
 mod drawn;
 mod fragment;
 mod home;
 mod job;
+mod login;
+mod resource;
 mod send_button;
 mod shell;
 mod status;
 mod symbols;
+mod team;
 mod times;
+mod workers;
 
 pub use assets::{Asset, asset, asset_url, edition};
+pub use builds::{BuildsPage, ListedBuild};
+pub use causality::{CausalityColumn, CausalityPage, RelatedJob, RelatedNode};
+pub use download::{DownloadPage, FlyProgram};
 pub use drawn::{PageTime, RowTime, type_icon, version_text};
 pub use fragment::fragments;
 pub use home::{FirstRun, NoPage};
@@ -28,7 +38,13 @@ pub use job::{
     CacheRow, JobBuildRow, JobLast, JobNext, JobNumbers, JobPage, JobSample, NewVersion,
     NextInputRow, PauseNote,
 };
+pub use login::{FlyToken, LoginForm, LoginNote, LogoutForm};
+pub use resource::{
+    CheckNote, OpenedVersion, PinNote, ResourcePage, VersionBuild, VersionJob, VersionRow,
+};
 pub use send_button::SendButton;
 pub use shell::{Crumb, Page, PageKind, Shell, Theme};
 pub use status::PageStatus;
+pub use team::{DestroyForm, TeamPage, TeamPipeline, TeamRole, TeamRow, TeamsPage};
 pub use times::{age_text, clock_text, duration_text};
+pub use workers::{WorkerPlace, WorkerRow, WorkerStep, WorkersPage};
