@@ -102,7 +102,7 @@ pub struct VersionBuild {
 }
 
 /// The most glyphs of jobs in a row.
-const MAX_GLYPHS: usize = 8;
+const MAX_GLYPHS: usize = 6;
 
 impl ResourcePage {
     /// Makes the page.

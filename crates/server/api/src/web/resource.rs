@@ -145,7 +145,7 @@ fn pin(request: &PageRequest, resource: &Resource) -> Result<Option<PinNote>> {
     let pipeline = request.scope.pipeline()?;
     let url = |rest| api_url(pipeline, &["resources", &resource.name, rest]);
     let comment = SendButton::new("PUT", url("pin_comment"), "Comment", "i-edit")
-        .class("btn btn-quiet")
+        .class("btn btn-quiet not-phone")
         .ask(
             "pin_comment",
             "Why is it pinned?".to_owned(),

@@ -1,7 +1,7 @@
 //! Pages that are lists: what strangers, viewers and members see on them.
 
-use airside_model::{MetadataField, ResourceId, Version, WorkerName};
-use airside_store::WorkerKind;
+use airside_model::{BuildId, MetadataField, ResourceId, Version, WorkerName};
+use airside_store::{GivenInput, WorkerKind};
 use http::StatusCode;
 use serde_json::json;
 
@@ -32,8 +32,8 @@ async fn expose(server: &Server, ann: &str) {
 async fn found(server: &Server, numbers: &[&str]) -> ResourceId {
     let store = &server.store;
     let team = store.team("main").await.unwrap().unwrap();
-    let pipeline = store.pipeline_summary(team.id, "p", &Default::default());
-    let pipeline = pipeline.await.unwrap().unwrap();
+    let pipelines = store.pipelines(Some(team.id)).await.unwrap();
+    let pipeline = &pipelines[0];
     let resource = store.resource(pipeline.id, "r").await.unwrap().unwrap().id;
     let from = store.check_from(resource).await.unwrap().unwrap();
     let metadata = MetadataField {
@@ -74,13 +74,9 @@ async fn a_job_offers_each_viewer_what_they_may_do() {
     let comment = json!({"comment": "<b>odd</b>"});
     let builds = server.get(&ann, &format!("{TP}/jobs/hello/builds")).await;
     let id = builds.json()[0]["id"].to_string();
-    let noted = server.send_json(
-        &ann,
-        "PUT",
-        &format!("/api/v1/builds/{id}/comment"),
-        &comment,
-    );
-    assert_eq!(noted.await.status, StatusCode::OK);
+    let path_of_note = format!("/api/v1/builds/{id}/comment");
+    let noted = server.send_json(&ann, "PUT", &path_of_note, &comment).await;
+    assert_eq!(noted.status, StatusCode::OK);
     expose(&server, &ann).await;
     let stranger = server.call(None, "GET", &path).await;
     let people = ["ann", "data-act=\"send\"", "odd", "A build now would get"];
@@ -346,4 +342,133 @@ async fn workers_are_shown_with_what_one_may_do() {
         &["/workers/all/prune\"", "Bring back"],
         &["<html", "/workers/all/land\""],
     );
+}
+
+#[tokio::test]
+async fn a_team_shows_its_members_to_its_viewers_and_its_buttons_to_those_who_may() {
+    let (server, ann, member, viewer) = server().await;
+    let path = "/airside/teams/main";
+    let stranger = server.call(None, "GET", path).await;
+    assert_eq!(stranger.status, StatusCode::SEE_OTHER);
+    let other = server.login("other").await;
+    assert_eq!(server.get(&other, path).await.status, StatusCode::FORBIDDEN);
+    let page = server.get(&viewer, path).await;
+    check(
+        &page,
+        &["local:ann", "local:member", ">p</span>"],
+        &["data-act=\"send\"", "?destroy="],
+    );
+    let page = server.get(&member, path).await;
+    let order = "data-url=\"/api/v1/teams/main/pipelines/ordering\"";
+    check(
+        &page,
+        &[
+            order,
+            "data-moves=\"up\"",
+            "/pipelines/p/archive\"",
+            "/p/expose\"",
+        ],
+        &["Rename team"],
+    );
+    let id = page.text.split("?destroy=").nth(1).unwrap();
+    let id = id.split('#').next().unwrap();
+    let destroy = format!("{path}?destroy={id}");
+    let page = server.get(&member, &destroy).await;
+    check(
+        &page,
+        &[
+            "data-typed=\"p\"",
+            "data-method=\"DELETE\"",
+            "btn-danger\" disabled",
+        ],
+        &[],
+    );
+    let page = server.get(&viewer, &destroy).await;
+    check(&page, &[], &["data-typed", "DELETE"]);
+    check(&server.get(&ann, path).await, &["Rename team"], &[]);
+    check(
+        &server.get(&member, "/airside/teams").await,
+        &["/airside/teams/main\"", "member"],
+        &[],
+    );
+    assert_eq!(
+        server.get(&other, "/airside/teams").await.status,
+        StatusCode::FORBIDDEN
+    );
+}
+
+#[tokio::test]
+async fn causality_is_shown_as_far_as_the_pipeline_is() {
+    let (server, ann, member, _) = server().await;
+    let resource = found(&server, &["1"]).await;
+    let (version, _) = server
+        .store
+        .latest_version(resource)
+        .await
+        .unwrap()
+        .unwrap();
+    let path = format!("{PAGES}/resources/r/causality/{}", version.0);
+    let down = format!("{path}/downstream");
+    assert_eq!(
+        server.call(None, "GET", &down).await.status,
+        StatusCode::SEE_OTHER
+    );
+    check(&server.get(&member, &down).await, &["Not used"], &[]);
+    check(
+        &server.get(&member, &format!("{path}/upstream")).await,
+        &["Not made by a build"],
+        &[],
+    );
+    let builds = server.get(&ann, &format!("{TP}/jobs/hello/builds")).await;
+    let build = BuildId(builds.json()[0]["id"].as_i64().unwrap());
+    let input = GivenInput {
+        name: "r".to_owned(),
+        version,
+        first_occurrence: true,
+    };
+    assert!(
+        server
+            .store
+            .give_inputs(build, &[input], &[])
+            .await
+            .unwrap()
+    );
+    let builds = "/teams/main/pipelines/p/jobs/hello/builds/1\"";
+    check(
+        &server.get(&member, &down).await,
+        &[builds, "used by"],
+        &["Not used"],
+    );
+    expose(&server, &ann).await;
+    check(&server.call(None, "GET", &down).await, &[builds], &[]);
+    let none = format!("{PAGES}/resources/r/causality/99/downstream");
+    assert_eq!(
+        server.get(&member, &none).await.status,
+        StatusCode::NOT_FOUND
+    );
+    // The job's page and the resource's page know of it, too.
+    let job = server.get(&member, &format!("{PAGES}/jobs/hello")).await;
+    check(&job, &["title=\"version: 1\""], &[]);
+    let resource = server.get(&member, &format!("{PAGES}/resources/r")).await;
+    check(&resource, &["title=\"hello: pending\""], &[]);
+}
+
+#[tokio::test]
+async fn fly_is_offered_for_the_machines_that_there_are_programs_for() {
+    let server = Server::start().await;
+    let page = server.call(None, "GET", "/download-fly").await;
+    check(&page, &["gives out no fly"], &["/api/v1/cli"]);
+    let dir = server.database.dir().join("cli");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(dir.join("fly-linux-amd64"), "program").unwrap();
+    let page = server.call(None, "GET", "/download-fly").await;
+    check(
+        &page,
+        &["/api/v1/cli?platform=linux&#38;arch=amd64"],
+        &["gives out no fly", "darwin"],
+    );
+    let program = server
+        .call(None, "GET", "/api/v1/cli?platform=linux&arch=amd64")
+        .await;
+    assert_eq!(program.text, "program");
 }

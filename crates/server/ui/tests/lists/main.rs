@@ -1,8 +1,11 @@
 //! Snapshots of pages that are lists, in their states.
 
 mod builds;
+mod causality;
 mod job;
+mod login;
 mod resource;
+mod team;
 mod workers;
 
 use airside_ui::{Page, SendButton, Shell};
