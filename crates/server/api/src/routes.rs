@@ -3,7 +3,7 @@
 mod agents;
 mod artifacts;
 mod badges;
-mod builds;
+pub(crate) mod builds;
 mod causality;
 mod checks;
 mod cli;
@@ -24,7 +24,7 @@ pub(crate) mod server;
 mod teams;
 mod versions;
 mod volumes;
-mod workers;
+pub(crate) mod workers;
 
 use airside_auth::{Action, Method};
 use axum::{
@@ -239,4 +239,9 @@ fn pages(routes: Routes) -> Routes {
         .page(Action::ShowResource, web::resource::show)
         .page(Action::ShowBuilds, web::builds::show)
         .page(Action::ShowWorkers, web::workers::show)
+        .page(Action::ShowTeams, web::teams::list)
+        .page(Action::ShowTeam, web::teams::show)
+        .page(Action::ShowDownstream, web::causality::downstream)
+        .page(Action::ShowUpstream, web::causality::upstream)
+        .page(Action::ShowDownload, web::download::show)
 }

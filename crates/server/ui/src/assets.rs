@@ -51,6 +51,7 @@ const FILES: &[Asset] = files! {
     "side.js": JS;
     "stream.js": JS;
     "times.js": JS;
+    "fly.js": JS;
     "lists.js": JS;
     "icon.svg": SVG;
     "icon-pending.svg": SVG;

@@ -25,4 +25,5 @@ mod support;
 mod teams;
 mod versions;
 mod web;
+mod web_lists;
 mod workers;
