@@ -24,4 +24,5 @@ mod support;
 mod teams;
 mod versions;
 mod web;
+mod web_build;
 mod workers;
