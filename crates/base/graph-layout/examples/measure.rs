@@ -1,8 +1,6 @@
 //! Prints the time, work and crossings of some large graphs; with `svg`, the drawing of one as SVG.
 #![allow(clippy::print_stdout)]
 
-use std::time::Instant;
-
 use airside_graph_layout::{GraphEdge, GraphNode, draw_pipeline, layout};
 
 #[path = "../tests/support/mod.rs"]
@@ -19,7 +17,7 @@ fn main() {
 }
 
 fn measure_all() {
-    for (jobs, inputs) in [(14, 2), (500, 3), (1000, 4), (3000, 4)] {
+    for (jobs, inputs) in [(14, 2), (500, 3), (500, 5), (1000, 5), (3000, 4)] {
         let names = Names::new(jobs);
         let drawn = draw_pipeline(&large(&names, inputs));
         measure(&format!("{jobs} jobs"), &drawn.nodes, &drawn.edges);
@@ -35,10 +33,25 @@ fn measure_all() {
     }
 }
 
+/// Nanoseconds that this process was on a processor.
+fn on_processor() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    text.split(' ')
+        .next()
+        .and_then(|first| first.parse().ok())
+        .unwrap_or(0.0)
+}
+
 fn measure(name: &str, nodes: &[GraphNode], edges: &[GraphEdge]) {
-    let start = Instant::now();
-    let layout = layout(nodes, edges);
-    let time = start.elapsed();
+    // The best of ten, on the processor: other programs disturb the rest.
+    let run = || {
+        let start = on_processor();
+        (layout(nodes, edges), on_processor() - start)
+    };
+    let (layout, mut time) = run();
+    for _ in 0..9 {
+        time = time.min(run().1);
+    }
     println!(
         "{name}: {} nodes, {} edges, {} columns: {} x {}, {} crossings, {} work, {:.1} ms",
         nodes.len(),
@@ -48,7 +61,7 @@ fn measure(name: &str, nodes: &[GraphNode], edges: &[GraphEdge]) {
         layout.height,
         layout.crossings,
         layout.work,
-        time.as_secs_f64() * 1000.0
+        time / 1e6
     );
 }
 

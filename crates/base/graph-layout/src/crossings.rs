@@ -81,7 +81,8 @@ fn add(tree: &mut [u64], mut index: usize) {
     }
 }
 
-/// Crossings of two vertices' links with the first above the second, minus those with the second above.
+/// Crossings of two vertices' links with the first above the second, minus those with the second
+/// above.
 fn gain(first: &[u32], second: &[u32]) -> i64 {
     let (mut above, mut below) = (0i64, 0i64);
     let (mut less, mut equal_end) = (0, 0);
@@ -104,30 +105,46 @@ fn gain(first: &[u32], second: &[u32]) -> i64 {
 pub(crate) struct Scratch {
     starts: Vec<(u32, u32, u32)>,
     items: Vec<u32>,
+    /// The mean height of all neighbours, as a part of their column.
+    means: Vec<u64>,
 }
 
 impl Scratch {
-    fn fill(&mut self, column: &[usize], position: &[u32], left: &Neighbours, right: &Neighbours) {
+    fn fill(&mut self, column: &[usize], places: Places<'_>) {
+        let (left, right) = places.sides;
         self.starts.clear();
         self.items.clear();
+        self.means.clear();
         for &vertex in column {
             let start = self.items.len();
             self.items.extend(
                 left.of(vertex)
                     .iter()
-                    .map(|&other| position[other as usize]),
+                    .map(|&other| places.position[other as usize]),
             );
             let middle = self.items.len();
             self.items.extend(
                 right
                     .of(vertex)
                     .iter()
-                    .map(|&other| position[other as usize]),
+                    .map(|&other| places.position[other as usize]),
             );
             self.items[start..middle].sort_unstable();
             self.items[middle..].sort_unstable();
             self.starts
                 .push((start as u32, middle as u32, self.items.len() as u32));
+            let height = |items: &[u32], size: usize| {
+                items
+                    .iter()
+                    .map(|&item| u64::from(item) * 2 + 1)
+                    .sum::<u64>()
+                    * 65_536
+                    / size.max(1) as u64
+            };
+            let count = (self.items.len() - start).max(1) as u64;
+            let (left, right) = (&self.items[start..middle], &self.items[middle..]);
+            self.means
+                .push((height(left, places.sizes.0) + height(right, places.sizes.1)) / count);
         }
     }
 
@@ -145,14 +162,32 @@ impl Scratch {
 /// Rounds of swaps in one column at one visit.
 const ROUNDS: usize = 6;
 
-/// Swaps neighbours of a column while that removes crossings. Returns the work it took.
+/// Positions of all vertices, their neighbours, and the sizes of the columns at the left and right.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<'a> {
+    pub(crate) position: &'a [u32],
+    pub(crate) sides: (&'a Neighbours, &'a Neighbours),
+    pub(crate) sizes: (usize, usize),
+}
+
+/// Two vertices that may change places.
+pub(crate) struct Pair {
+    pub(crate) upper: usize,
+    pub(crate) lower: usize,
+    /// Crossings that go if they do.
+    pub(crate) gain: i64,
+    /// True if the neighbours of the lower one are higher.
+    pub(crate) drawn_apart: bool,
+}
+
+/// Swaps neighbours of a column while `may_swap` says so. Returns the work it took.
 pub(crate) fn transpose(
     column: &mut [usize],
-    position: &mut [u32],
-    (left, right): (&Neighbours, &Neighbours),
+    places: Places<'_>,
     scratch: &mut Scratch,
+    may_swap: impl Fn(Pair) -> bool,
 ) -> u64 {
-    scratch.fill(column, position, left, right);
+    scratch.fill(column, places);
     let mut order: Vec<usize> = (0..column.len()).collect();
     let mut work = column.len() as u64 + scratch.items.len() as u64;
     // Only pairs beside a swap can have changed.
@@ -165,7 +200,14 @@ pub(crate) fn transpose(
             }
             work += 2 + scratch.degree(order[index]) + scratch.degree(order[index + 1]);
             changed[index] = false;
-            if scratch.gain(order[index], order[index + 1]) > 0 {
+            let (first, second) = (order[index], order[index + 1]);
+            let pair = Pair {
+                upper: column[first],
+                lower: column[second],
+                gain: scratch.gain(first, second),
+                drawn_apart: scratch.means[second] < scratch.means[first],
+            };
+            if may_swap(pair) {
                 order.swap(index, index + 1);
                 (changed[index], changed[index + 1]) = (true, true);
                 swapped = true;
@@ -178,7 +220,6 @@ pub(crate) fn transpose(
     let before = column.to_vec();
     for (place, &index) in order.iter().enumerate() {
         column[place] = before[index];
-        position[before[index]] = place as u32;
     }
     work
 }

@@ -5,13 +5,16 @@ use std::collections::HashMap;
 use crate::graph::{GraphEdge, GraphNode};
 use crate::ranks::Ranks;
 
-/// Columns that all edges together may cross, and vertices that may be added. Edges beyond pass above the graph.
+/// Columns that all edges together may cross, and vertices that may be added. Edges beyond pass
+/// above the graph.
 const MAX_SPANS: usize = 150_000;
 const MAX_ADDED: usize = 40_000;
 
 /// A vertex of a layered graph is a node (by its index), or one that was added for a long edge.
 pub(crate) struct Layers {
     pub(crate) nodes: usize,
+    /// True for nodes that are jobs.
+    pub(crate) jobs: Vec<bool>,
     /// Column of each vertex.
     pub(crate) column: Vec<usize>,
     pub(crate) columns: usize,
@@ -74,8 +77,11 @@ impl Layers {
             column, mut links, ..
         } = builder;
         links.sort_unstable();
+        let mut jobs: Vec<bool> = nodes.iter().map(|node| node.kind.is_job()).collect();
+        jobs.resize(column.len(), false);
         Layers {
             nodes: nodes.len(),
+            jobs,
             column,
             columns: ranks.columns,
             links,
@@ -125,7 +131,8 @@ impl Builder<'_> {
         Chain::Forward(chain)
     }
 
-    /// A backward edge leaves its source to the right, turns, and runs left; the ends share columns with vertices.
+    /// A backward edge leaves its source to the right, turns, and runs left; the ends share columns
+    /// with vertices.
     fn backward_chain(&mut self, edge: &GraphEdge, from: usize, to: usize) -> Chain {
         let mut chain = vec![edge.from];
         for column in (to..=from).rev() {

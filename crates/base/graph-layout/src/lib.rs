@@ -1,20 +1,24 @@
-//! Places the jobs and resources of a pipeline in columns, and routes the edges between them; no I/O.
+//! Places the jobs and resources of a pipeline in columns, and routes the edges between them.
 //!
-//! [`draw_pipeline`] turns jobs with inputs and outputs into the nodes and edges that Concourse draws.
-//! [`layout`] gives each node a rectangle and each edge a path with right angles. Equal input gives equal
-//! output, byte for byte: nothing depends on a clock, on hashes or on threads, and the work is bounded by
-//! counts. The steps, each in its own file:
+//! [`draw_pipeline`] turns jobs with inputs and outputs into the nodes and edges that Concourse
+//! draws. [`layout`] gives each node a rectangle and each edge a path with right angles. Equal
+//! input gives equal output, byte for byte: nothing depends on a clock, on hashes or on threads,
+//! and the work is bounded by counts. The steps, each in its own file:
 //!
 //! 1. `ranks`: edges that close a cycle are set aside; jobs go as far left as their inputs allow,
 //!    resources next to their consumers.
-//! 2. `layers`: an edge over several columns gets a bend point in each; edges of one source share them.
-//! 3. `order`, `crossings`: medians and transposition find an order in each column with few crossings.
-//! 4. `place`: heights that make edges level, without overlaps, on a grid of 14 px.
-//! 5. `ports`, `tracks`, `route`: where edges enter jobs, where they turn between columns, their points.
+//! 2. `layers`: an edge over several columns gets a bend point in each; edges of one source share
+//!    them.
+//! 3. `order`, `crossings`: medians and transposition find an order in each column with few
+//!    crossings.
+//! 4. `place`, `level`: heights that make edges level, without overlaps, on a grid of 14 px.
+//! 5. `ports`, `tracks`, `route`: where edges enter jobs, where they turn between columns, their
+//!    points.
 
 mod crossings;
 mod graph;
 mod layers;
+mod level;
 mod order;
 mod path;
 mod pipeline;
@@ -33,9 +37,9 @@ use layers::Layers;
 
 /// Lays out a graph: places for all nodes, paths for all edges.
 ///
-/// Order of configuration is the order of the lists, and it decides between equals. An edge whose end is not
-/// in the list of nodes gets an empty path. Edges that close a cycle are drawn backwards, around the nodes
-/// between their ends.
+/// Order of configuration is the order of the lists, and it decides between equals. An edge whose
+/// end is not in the list of nodes gets an empty path. Edges that close a cycle are drawn
+/// backwards, around the nodes between their ends.
 pub fn layout(nodes: &[GraphNode], edges: &[GraphEdge]) -> GraphLayout {
     if nodes.is_empty() {
         return GraphLayout::empty(edges.len());

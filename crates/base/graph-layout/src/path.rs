@@ -9,7 +9,8 @@ const RADIUS: i32 = 8;
 const ARROW: i32 = 6;
 
 impl EdgePath {
-    /// Returns the value of an SVG attribute `d`. Its ends are shortened, for instance by the arrow's length.
+    /// Returns the value of an SVG attribute `d`. Its ends are shortened, for instance by the
+    /// arrow's length.
     pub fn d(&self, from_start: i32, from_end: i32) -> String {
         let mut points = self.points.clone();
         shorten(&mut points, from_end, true);
@@ -62,7 +63,8 @@ fn shorten(points: &mut [PathPoint], pixels: i32, at_end: bool) {
     points[end].x += cut * (points[next].x - points[end].x).signum();
 }
 
-/// Draws a line up to a corner, and the corner. It may use all of a line at an end of the path, and half of others.
+/// Draws a line up to a corner, and the corner. It may use all of a line at an end of the path, and
+/// half of others.
 fn turn(text: &mut String, points: &[PathPoint], (first, last): (bool, bool)) {
     let &[before, corner, after] = points else {
         return;

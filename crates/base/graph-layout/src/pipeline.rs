@@ -1,8 +1,9 @@
 //! A pipeline's jobs as the nodes and edges that Concourse draws.
 //!
 //! - An input without `passed` is a node before its job; jobs of one column share it.
-//! - An input with `passed` stands between the passed jobs and the job: the put of the passed job if it has
-//!   one, else a node for what it got. Nodes of one resource with the same consumers are drawn as one.
+//! - An input with `passed` stands between the passed jobs and the job: the put of the passed job
+//!   if it has one, else a node for what it got. Nodes of one resource with the same consumers are
+//!   drawn as one.
 //! - A put is a node behind its job.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 use crate::graph::{GraphEdge, GraphNode, NodeKind};
 use crate::ranks::{Adjacency, backward_edges};
 
-/// An input of a job: a resource, the jobs whose versions it takes, and if new versions start a build.
+/// An input of a job: a resource, the jobs whose versions it takes, and if new versions start a
+/// build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawnInput<'a> {
     pub resource: &'a str,
@@ -42,7 +44,8 @@ const RESOURCE_HEIGHT: i32 = 28;
 /// The longest names that widen their node; renderers cut longer ones.
 const MAX_NAME_CHARS: usize = 40;
 
-/// Returns the width of a job with a name: 156 px, more from 15 characters on, at most 40 characters.
+/// Returns the width of a job with a name: 156 px, more from 15 characters on, at most 40
+/// characters.
 pub fn job_width(name: &str) -> i32 {
     JOB_WIDTH.max(46 + text_width(name, 783))
 }
@@ -57,7 +60,8 @@ fn text_width(name: &str, hundredths: i32) -> i32 {
     chars * hundredths / 100
 }
 
-/// Turns jobs into nodes and edges. Passed jobs that are not in the list (other groups) have no node.
+/// Turns jobs into nodes and edges. Passed jobs that are not in the list (other groups) have no
+/// node.
 pub fn draw_pipeline<'a>(jobs: &[DrawnJob<'a>]) -> DrawnPipeline<'a> {
     let names: HashMap<&str, usize> = jobs
         .iter()
@@ -224,7 +228,8 @@ impl<'a> Drawing<'a> {
             .or_insert(false) |= trigger;
     }
 
-    /// Joins what several jobs got and the same jobs consume: three jobs before two are one node, not three.
+    /// Joins what several jobs got and the same jobs consume: three jobs before two are one node,
+    /// not three.
     fn merged(&mut self) -> Vec<ResourceSpot> {
         let mut merged: Vec<ResourceSpot> = Vec::new();
         let mut alike: HashMap<(usize, BTreeMap<usize, bool>), usize> = HashMap::new();

@@ -1,11 +1,14 @@
-//! Heights: each vertex near the middle of its neighbours, without overlaps, on a grid of [`UNIT`] pixels.
+//! Heights: each vertex near the middle of its neighbours, without overlaps, on a grid of [`UNIT`]
+//! pixels.
 //!
-//! A column is placed at once: the nearest heights to those wished that keep order and distances are found by
-//! joining neighbours that push each other into blocks (regression under order), which is linear. Passes run
-//! in both directions; then vertices move to be level with a neighbour where they have room.
+//! A column is placed at once: the nearest heights to those wished that keep order and distances
+//! are found by joining neighbours that push each other into blocks (regression under order), which
+//! is linear. Passes run in both directions; then vertices move to be level with a neighbour where
+//! they have room.
 
 use crate::graph::{GraphNode, NodeKind};
 use crate::layers::Layers;
+use crate::level::level_links;
 use crate::order::Ordered;
 
 /// Distance of rows: jobs of 48 px are 8 units apart, resources of 28 px are 4.
@@ -35,19 +38,21 @@ pub(crate) fn place_rows(nodes: &[GraphNode], layers: &Layers, ordered: &Ordered
     for pass in 0..6 {
         rows.straighten(pass % 2 == 0);
     }
+    level_links(&mut rows);
     rows.finish(nodes)
 }
 
-struct Rows<'a> {
-    layers: &'a Layers,
+/// Rows of all vertices while they are searched.
+pub(crate) struct Rows<'a> {
+    pub(crate) layers: &'a Layers,
     ordered: &'a Ordered,
     /// Centre of each vertex in units.
-    row: Vec<i64>,
+    pub(crate) row: Vec<i64>,
     /// Least distance of each vertex from the one above it in its column.
-    distance: Vec<i64>,
+    pub(crate) distance: Vec<i64>,
     /// The vertices above and below each vertex.
-    above: Vec<Option<usize>>,
-    below: Vec<Option<usize>>,
+    pub(crate) above: Vec<Option<usize>>,
+    pub(crate) below: Vec<Option<usize>>,
 }
 
 impl<'a> Rows<'a> {
@@ -73,12 +78,12 @@ impl<'a> Rows<'a> {
         rows
     }
 
-    fn added(&self, vertex: usize) -> bool {
+    pub(crate) fn added(&self, vertex: usize) -> bool {
         vertex >= self.layers.nodes
     }
 
     /// Neighbours at the left, then at the right.
-    fn sides(&self, vertex: usize) -> (&[u32], &[u32]) {
+    pub(crate) fn sides(&self, vertex: usize) -> (&[u32], &[u32]) {
         (self.ordered.left.of(vertex), self.ordered.right.of(vertex))
     }
 
@@ -122,7 +127,8 @@ impl<'a> Rows<'a> {
             1 => heights[middle] as f64,
             _ => (heights[middle - 1] + heights[middle]) as f64 / 2.0,
         };
-        // Long edges are straight before anything else is; who has one neighbour follows more than leads.
+        // Long edges are straight before anything else is; who has one neighbour follows more than
+        // leads.
         let weight = match (self.added(vertex), lonely) {
             (true, _) => 4.0,
             (false, true) => 0.3,
@@ -167,7 +173,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Moves each vertex level with a neighbour if it has room and more of its edges become straight.
+    /// Moves each vertex level with a neighbour if it has room and more of its edges become
+    /// straight.
     fn straighten(&mut self, rightward: bool) {
         let numbers = 0..self.ordered.columns.len();
         let numbers: Vec<usize> = if rightward {
@@ -235,7 +242,8 @@ impl<'a> Rows<'a> {
             .enumerate()
             .map(|(vertex, row)| row * unit - i64::from(half(vertex)));
         let top = tops.min().unwrap_or(0);
-        // Rows are at most the sum of all distances, which fits for as many vertices as `layers` allows.
+        // Rows are at most the sum of all distances, which fits for as many vertices as `layers`
+        // allows.
         let pixels = |row: &i64| i32::try_from(row * unit - top).unwrap_or(i32::MAX / 2);
         let centre: Vec<i32> = self.row.iter().map(pixels).collect();
         let bottoms = centre.iter().enumerate().map(|(vertex, centre)| {
@@ -254,7 +262,8 @@ pub(crate) fn size(pixels: i32) -> i32 {
     pixels.clamp(0, MAX_SIZE)
 }
 
-/// The least distance of the centres of two vertices of a column, in units; `None` is an added vertex.
+/// The least distance of the centres of two vertices of a column, in units; `None` is an added
+/// vertex.
 fn distance(upper: Option<&GraphNode>, lower: Option<&GraphNode>) -> i64 {
     let height = |node: Option<&GraphNode>| node.map_or(0, |node| size(node.height));
     let gap = match (upper.map(|node| node.kind), lower.map(|node| node.kind)) {

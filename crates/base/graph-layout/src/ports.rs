@@ -1,4 +1,5 @@
-//! Heights at which edges enter nodes: resources in their middle, jobs 12 px apart in the order of the sources.
+//! Heights at which edges enter nodes: resources in their middle, jobs 12 px apart in the order of
+//! the sources.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,8 @@ use crate::place::{Heights, size};
 const PORT_DISTANCE: i32 = 12;
 const PORT_MARGIN: i32 = 4;
 
-/// The height at which the edges of one source enter a node, by the last vertex before the node and the node.
+/// The height at which the edges of one source enter a node, by the last vertex before the node and
+/// the node.
 pub(crate) struct Ports {
     heights: HashMap<(usize, usize), i32>,
 }
@@ -61,7 +63,8 @@ fn entry(chain: &Chain, heights: &Heights) -> Option<(i32, usize, usize)> {
     }
 }
 
-/// Spreads entries around the middle of a job; one whose source is level with the job gets the middle.
+/// Spreads entries around the middle of a job; one whose source is level with the job gets the
+/// middle.
 fn entries(sources: &[(i32, usize)], centre: i32, height: i32) -> Vec<i32> {
     let count = sources.len() as i32;
     let room = (height / 2 - PORT_MARGIN).max(0);

@@ -95,7 +95,8 @@ fn topological(size: usize, edges: &[GraphEdge], backward: &[bool], out: &Adjace
     order
 }
 
-/// Distance of two linked nodes. Jobs keep odd ranks and resources even ones, so no column mixes them.
+/// Distance of two linked nodes. Jobs keep odd ranks and resources even ones, so no column mixes
+/// them.
 fn step(nodes: &[GraphNode], edge: &GraphEdge) -> usize {
     if nodes[edge.from].kind.is_job() == nodes[edge.to].kind.is_job() {
         2

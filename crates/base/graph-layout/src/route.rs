@@ -127,8 +127,8 @@ impl Router<'_> {
         hops
     }
 
-    /// Which hops share the line of a link: those into a resource from vertices that go nowhere else, or those
-    /// that leave a vertex.
+    /// Which hops share the line of a link: those into a resource from vertices that go nowhere
+    /// else, or those that leave a vertex.
     fn shared(&self, left: usize, right: usize, trigger: bool) -> NetKey {
         let added = right >= self.layers.nodes;
         let solid = trigger || added;

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-/// The least width of a gap, the most that turns may widen it to, and the distance of two vertical lines.
+/// The least width of a gap, the most that turns may widen it to, and the distance of two vertical
+/// lines.
 const GAP: i32 = 35;
 const MAX_GAP: i32 = 240;
 const TRACK_DISTANCE: i32 = 8;
@@ -47,6 +48,9 @@ impl Net {
 
     /// Crossings and overlaps if this net stands at the left of another.
     fn cost(&self, other: &Net) -> usize {
+        if self.high < other.low || other.high < self.low {
+            return 0;
+        }
         let overlaps = self
             .right
             .iter()
@@ -139,13 +143,14 @@ fn order(nets: &[Net]) -> Vec<usize> {
     let mut placed: Vec<usize> = Vec::with_capacity(order.len());
     for net in order {
         // The cost at the left end, then what each step to the right changes.
-        let mut cost: i64 = placed
+        let at_left: Vec<i64> = placed
             .iter()
             .map(|&other| nets[net].cost(&nets[other]) as i64)
-            .sum();
+            .collect();
+        let mut cost: i64 = at_left.iter().sum();
         let mut best = (cost, 0);
         for (place, &other) in placed.iter().enumerate() {
-            cost += nets[other].cost(&nets[net]) as i64 - nets[net].cost(&nets[other]) as i64;
+            cost += nets[other].cost(&nets[net]) as i64 - at_left[place];
             if cost <= best.0 {
                 best = (cost, place + 1);
             }

@@ -79,31 +79,48 @@ pub(crate) async fn builds(
     let mut builds = merged(&state.store, filters, page).await?;
     let by_id = matches!(page.range, BuildRange::Ids { .. });
     let mut neighbours = Vec::new();
-    if let (Some(newest), Some(oldest), true) = (builds.first(), builds.last(), by_id) {
-        let newer = BuildRange::Ids {
-            from: Some(newest.id),
-            to: None,
-        };
-        let older = BuildRange::Ids {
-            from: None,
-            to: Some(oldest.id),
-        };
-        let ends = [
-            (newer, newest.id, "from", "previous"),
-            (older, oldest.id, "to", "next"),
-        ];
-        for (range, end, key, rel) in ends {
-            // The end itself, and what stands next to it.
-            let both = BuildPage { limit: 2, range };
-            let found = merged(&state.store, filters, both).await?;
-            let other = found.iter().find(|build| build.id != end);
-            neighbours.extend(other.map(|build| (key, build.id.0, rel)));
-        }
+    if by_id {
+        let (newer, older) = beyond(&state.store, filters, &builds).await?;
+        neighbours.extend(newer.map(|id| ("from", id.0, "previous")));
+        neighbours.extend(older.map(|id| ("to", id.0, "next")));
     }
     let headers = links(state, uri, page.limit, neighbours)?;
     hide_people(state, scope, &mut builds).await?;
     let shown: Vec<_> = builds.iter().map(present::build::build).collect();
     Ok((headers, Json(shown)).into_response())
+}
+
+/// Returns the nearest builds beyond a page's ends, newer and older.
+pub(crate) async fn beyond(
+    store: &Store,
+    filters: &[BuildFilter],
+    builds: &[Build],
+) -> Result<(Option<BuildId>, Option<BuildId>)> {
+    let (Some(newest), Some(oldest)) = (builds.first(), builds.last()) else {
+        return Ok((None, None));
+    };
+    let newer = BuildRange::Ids {
+        from: Some(newest.id),
+        to: None,
+    };
+    let older = BuildRange::Ids {
+        from: None,
+        to: Some(oldest.id),
+    };
+    let mut found = [None, None];
+    for (slot, (range, end)) in found
+        .iter_mut()
+        .zip([(newer, newest.id), (older, oldest.id)])
+    {
+        // The end itself, and what stands next to it.
+        let both = merged(store, filters, BuildPage { limit: 2, range }).await?;
+        *slot = both
+            .iter()
+            .find(|build| build.id != end)
+            .map(|build| build.id);
+    }
+    let [newer, older] = found;
+    Ok((newer, older))
 }
 
 /// Leaves out the user who began a build, unless the caller belongs to its team.
@@ -150,7 +167,11 @@ pub(crate) fn links(
 }
 
 /// Asks for a page of each and keeps what one page of all would hold. The filters may not overlap.
-async fn merged(store: &Store, filters: &[BuildFilter], page: BuildPage) -> Result<Vec<Build>> {
+pub(crate) async fn merged(
+    store: &Store,
+    filters: &[BuildFilter],
+    page: BuildPage,
+) -> Result<Vec<Build>> {
     let mut builds = Vec::new();
     for filter in filters {
         builds.extend(store.builds(filter, page).await?);

@@ -204,15 +204,23 @@ impl RequestScope {
         self.0.build.as_ref().ok_or(ApiError::NotFound)
     }
 
-    /// Returns true if the caller may do this to what the path names.
-    pub(crate) fn may(&self, action: Action) -> bool {
-        let decision = authorize(action, self.principal(), self.0.target());
-        decision == Decision::Allow
-    }
-
     /// Returns true if the caller may see the build's output and the notes of users about it.
     pub(crate) fn sees_output(&self) -> Result<bool> {
         Ok(self.0.exposure() == Exposure::Job || self.can_view(self.team()?))
+    }
+
+    /// Returns true if the caller may do this to the object that the path names.
+    pub(crate) fn may(&self, action: Action) -> bool {
+        authorize(action, self.principal(), self.0.target()) == Decision::Allow
+    }
+
+    /// Returns true if the caller may do this to objects of the team.
+    pub(crate) fn may_on(&self, action: Action, team: Option<&Team>) -> bool {
+        let target = Target {
+            team,
+            exposure: Exposure::Hidden,
+        };
+        authorize(action, self.principal(), target) == Decision::Allow
     }
 
     /// Returns true if the caller belongs to the team that the path names.

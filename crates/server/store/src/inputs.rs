@@ -1,11 +1,13 @@
 //! Inputs and outputs of builds, and the inputs that the next build of a job would get.
 
+mod many;
 mod next;
 #[cfg(test)]
 mod tests;
 
 use airside_model::{BuildId, MetadataField, PipelineId, ResourceId, ResourceVersionId, Version};
 
+pub use many::{FirstInput, VersionUse};
 pub use next::{NextInput, NextInputs};
 
 use crate::{

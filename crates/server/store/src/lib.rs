@@ -73,7 +73,10 @@ pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseTimeout, DatabaseUrl, DatabaseUrlError, Purpose};
 pub use garbage::{Cold, ColdCache, Destroyed, Logged, LoggedOf, RetainedJob};
 pub use history::{Carrying, CarryingBuild, StoredLastUse};
-pub use inputs::{BuildInput, BuildOutput, BuildVersions, GivenInput, NextInput, NextInputs};
+pub use inputs::{
+    BuildInput, BuildOutput, BuildVersions, FirstInput, GivenInput, NextInput, NextInputs,
+    VersionUse,
+};
 pub use instance_vars::InstanceVars;
 pub use kept::{HIJACK_GRACE, KeptContainer};
 pub use news::{Missed, News, Newsstand, ShownChange, ShownChanges};

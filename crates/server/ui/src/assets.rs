@@ -42,6 +42,7 @@ const FILES: &[Asset] = files! {
     "actions.js": JS;
     "dom.js": JS;
     "fragment.js": JS;
+    "graph.js": JS;
     "keys.js": JS;
     "live.js": JS;
     "live-worker.js": JS;
@@ -50,6 +51,7 @@ const FILES: &[Asset] = files! {
     "side.js": JS;
     "stream.js": JS;
     "times.js": JS;
+    "lists.js": JS;
     "icon.svg": SVG;
     "icon-pending.svg": SVG;
     "icon-started.svg": SVG;

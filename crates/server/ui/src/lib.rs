@@ -11,9 +11,13 @@
 
 mod assets;
 mod build;
+mod drawn;
 mod fragment;
 mod home;
+mod job;
 mod marks;
+mod pipeline;
+mod send_button;
 mod shell;
 mod status;
 mod symbols;
@@ -25,8 +29,15 @@ pub use build::{
     BuildSteps, BuildTab, BuildTabs, BuildWait, ComparedInput, ComparedStep, InputRow, NewInput,
     PlannedStep, StepsContext, WaitReason, short_version, step_durations, timeline,
 };
+pub use drawn::{PageTime, RowTime, type_icon, version_text};
 pub use fragment::fragments;
 pub use home::{FirstRun, NoPage};
+pub use job::{
+    CacheRow, JobBuildRow, JobLast, JobNext, JobNumbers, JobPage, JobSample, NewVersion,
+    NextInputRow, PauseNote,
+};
+pub use pipeline::{GroupTab, PipelineInput, PipelineJob, PipelinePage, PipelineResource};
+pub use send_button::SendButton;
 pub use shell::{Crumb, Page, PageKind, Shell, Theme};
 pub use status::PageStatus;
 pub use times::{age_text, clock_text, duration_text};

@@ -1,6 +1,8 @@
 //! Graphs that several tests lay out.
 #![allow(dead_code)]
 
+pub(crate) mod check;
+
 use airside_graph_layout::{DrawnInput, DrawnJob, GraphEdge, GraphNode, NodeKind};
 
 /// A small generator of numbers: tests of stored numbers need the same graph for ever.
@@ -151,7 +153,8 @@ impl Names {
     }
 }
 
-/// A pipeline of services: each job takes what jobs of its service and some others passed, and some shared inputs.
+/// A pipeline of services: each job takes what jobs of its service and some others passed, and some
+/// shared inputs.
 pub(crate) fn large(names: &Names, inputs: usize) -> Vec<DrawnJob<'_>> {
     let mut numbers = Numbers::new(7);
     let service = 8;

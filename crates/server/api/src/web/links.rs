@@ -5,16 +5,23 @@ use url::form_urlencoded;
 
 /// Returns the address of a pipeline's page, followed by further parts of the path.
 pub(crate) fn pipeline_url(pipeline: &PipelineSummary, rest: &[&str]) -> String {
-    let mut address = format!(
-        "/teams/{}/pipelines/{}",
-        escaped(&pipeline.team_name),
-        escaped(&pipeline.name)
-    );
+    let (team, name) = (&pipeline.team_name, &pipeline.name);
+    team_pipeline_url(team, name, &pipeline.instance_vars, rest)
+}
+
+/// Returns the address of a pipeline by its names, followed by further parts of the path.
+pub(crate) fn team_pipeline_url(
+    team: &str,
+    name: &str,
+    vars: &InstanceVars,
+    rest: &[&str],
+) -> String {
+    let mut address = format!("/teams/{}/pipelines/{}", escaped(team), escaped(name));
     for part in rest {
         address.push('/');
         address.push_str(&escaped(part));
     }
-    address.push_str(&vars_query(&pipeline.instance_vars));
+    address.push_str(&vars_query(vars));
     address
 }
 

@@ -16,6 +16,8 @@ pub struct BuildHome {
     pub listed: bool,
 }
 
+type HomeRow = (i64, i64, Option<i64>, Option<bool>, bool);
+
 impl Store {
     /// Returns the owners of those of the builds that are there, in no particular order.
     pub async fn build_homes(&self, builds: &[BuildId]) -> Result<Vec<BuildHome>> {
@@ -23,8 +25,7 @@ impl Store {
         let head = "SELECT b.id, b.team_id, b.pipeline_id, p.public, b.listed FROM builds b
             LEFT JOIN pipelines p ON p.id = b.pipeline_id
             WHERE b.id > $1 AND p.destroyed IS NOT TRUE AND b.id IN";
-        let rows: Vec<(i64, i64, Option<i64>, Option<bool>, bool)> =
-            fetch_for(&self.read, head, (-1_i64).into(), ids).await?;
+        let rows: Vec<HomeRow> = fetch_for(&self.read, head, (-1_i64).into(), ids).await?;
         let homes = rows
             .into_iter()
             .map(|(build, team, pipeline, public, listed)| BuildHome {

@@ -19,6 +19,7 @@ crate::on_both_databases!(
     reruns_are_named_and_ordered_after_their_original,
     a_trigger_creates_one_build_at_a_time,
     the_next_inputs_are_kept_with_their_reasons,
+    lists_know_what_was_new_and_where_versions_went,
     pipelines_that_nobody_stands_for_are_found,
 );
 
@@ -347,6 +348,38 @@ async fn the_next_inputs_are_kept_with_their_reasons(database: TestDatabase) {
     assert!(store.job_by_id(job).await.unwrap().unwrap().has_new_inputs);
     store.save_next_inputs(JobId(99), &next).await.unwrap();
     assert_eq!(store.next_inputs(JobId(99)).await.unwrap(), None);
+}
+
+async fn lists_know_what_was_new_and_where_versions_went(database: TestDatabase) {
+    let stage = stage(database).await;
+    let store = &stage.store;
+    stage.found(&[1, 2]).await;
+    let first = stage.ran(0, 1, &[]).await;
+    let rerun = store.create_rerun(&first, "ann").await.unwrap();
+    assert!(store.give_inputs_of(rerun.id, first.id).await.unwrap());
+    let other = stage.build(1).await;
+    assert!(stage.give(&other, 1, &[]).await);
+    let new = store.first_inputs(&[rerun.id, other.id, first.id]).await;
+    let new: Vec<_> = new
+        .unwrap()
+        .into_iter()
+        .map(|new| (new.build, new.version))
+        .collect();
+    assert_eq!(new, [(first.id, v(1)), (other.id, v(1))]);
+    let ids = [stage.id(2).await, stage.id(1).await];
+    let uses = store.version_uses(&ids).await.unwrap();
+    let shown: Vec<_> = uses
+        .iter()
+        .map(|one| (one.version, one.job, one.build_name.as_str(), one.status))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (ids[1], stage.jobs[0], "1.1", BuildStatus::Pending),
+            (ids[1], stage.jobs[1], "1", BuildStatus::Pending),
+        ]
+    );
+    assert_eq!(store.first_inputs(&[]).await.unwrap(), []);
 }
 
 async fn pipelines_that_nobody_stands_for_are_found(database: TestDatabase) {

@@ -1,0 +1,94 @@
+// Pages of lists: jobs, resources, builds, teams. Requests with bodies that people type or order,
+// the two builds to compare, and versions that open where they stand.
+import * as page from './page.js';
+
+/** Fills the body of a request before `page.js` sends it, which listens later in the bubble. */
+document.addEventListener('click', (event) => {
+  const target = event.target instanceof Element ? event.target : null;
+  const button = target?.closest('[data-filled]');
+  if (button instanceof HTMLButtonElement) fill(button);
+}, true);
+
+/** @param {HTMLButtonElement} button */
+function fill(button) {
+  if (button.dataset.filled === 'form') {
+    const fields = button.closest('form')?.elements ?? [];
+    const named = [...fields].filter((field) => field instanceof HTMLInputElement && field.name);
+    button.dataset.body = JSON.stringify(Object.fromEntries(named.map((field) => [field.name, field.value])));
+    return;
+  }
+  const row = button.closest('tr');
+  const names = [...(row?.parentElement?.querySelectorAll('tr[data-order]') ?? [])].map((one) => one.dataset.order ?? '');
+  const at = names.indexOf(row?.dataset.order ?? '');
+  const to = button.dataset.filled === 'up' ? at - 1 : at + 1;
+  if (at < 0 || to < 0 || to >= names.length) return;
+  [names[at], names[to]] = [names[to], names[at]];
+  button.dataset.body = JSON.stringify(names);
+}
+
+/** A form without an address of its own sends what its button would. */
+document.addEventListener('submit', (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || form.hasAttribute('action') || form.method === 'get' && form.dataset.form === undefined) return;
+  const button = form.querySelector('[data-filled="form"]');
+  if (!(button instanceof HTMLButtonElement)) return;
+  event.preventDefault();
+  if (!button.disabled) button.click();
+});
+
+/** What is destroyed has its name typed first. */
+document.addEventListener('input', (event) => {
+  const field = event.target;
+  if (!(field instanceof HTMLInputElement) || field.dataset.typed === undefined) return;
+  const button = field.closest('form')?.querySelector('[data-act="send"]');
+  if (button instanceof HTMLButtonElement) button.disabled = field.value !== field.dataset.typed;
+});
+
+document.addEventListener('change', (event) => {
+  const field = event.target;
+  if (!(field instanceof HTMLInputElement)) return;
+  if (field.dataset.pick !== undefined) pick(field);
+  if (field.dataset.send !== undefined) document.getElementById(field.dataset.send)?.click();
+});
+
+/** Keeps the last two builds that were chosen, and leads to their comparison. */
+let picked = /** @type {string[]} */ ([]);
+
+/** @param {HTMLInputElement} field */
+function pick(field) {
+  const name = field.dataset.pick ?? '';
+  picked = picked.filter((one) => one !== name);
+  if (field.checked) picked.push(name);
+  for (const gone of picked.splice(0, Math.max(0, picked.length - 2))) {
+    for (const box of document.querySelectorAll('[data-pick]')) {
+      if (box instanceof HTMLInputElement && box.dataset.pick === gone) box.checked = false;
+    }
+  }
+  const link = document.getElementById('compare');
+  if (!(link instanceof HTMLAnchorElement)) return;
+  link.hidden = picked.length < 2;
+  if (link.hidden) return;
+  const [older, newer] = [...picked].sort((a, b) => Number(a) - Number(b));
+  const [path, query] = (link.dataset.base ?? '').split('?');
+  const rest = query ? `&${query}` : '';
+  link.href = `${path}/${encodeURIComponent(newer)}?tab=compare&with=${encodeURIComponent(older)}${rest}`;
+  link.textContent = `Compare ${older} with ${newer}`;
+}
+
+/** Opens and closes a version in place; the address remembers which are open. */
+document.addEventListener('click', (event) => {
+  const target = event.target instanceof Element ? event.target.closest('a[data-opens]') : null;
+  if (!(target instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const refresh = page.refreshParts;
+  if (!refresh) return;
+  event.preventDefault();
+  const part = target.dataset.opens ?? '';
+  const address = new URL(location.href);
+  const open = new Set((address.searchParams.get('open') ?? '').split(',').filter(Boolean));
+  const id = part.slice(1);
+  if (!open.delete(id)) open.add(id);
+  if (open.size) address.searchParams.set('open', [...open].slice(-16).join(','));
+  else address.searchParams.delete('open');
+  history.replaceState(history.state, '', address);
+  refresh([part]);
+});
