@@ -26,4 +26,5 @@ mod teams;
 mod versions;
 mod web;
 mod web_lists;
+mod web_build;
 mod workers;
