@@ -204,12 +204,6 @@ impl RequestScope {
         self.0.build.as_ref().ok_or(ApiError::NotFound)
     }
 
-    /// Returns true if the caller may do this to what the path names.
-    pub(crate) fn may(&self, action: Action) -> bool {
-        let decision = authorize(action, self.principal(), self.0.target());
-        decision == Decision::Allow
-    }
-
     /// Returns true if the caller may see the build's output and the notes of users about it.
     pub(crate) fn sees_output(&self) -> Result<bool> {
         Ok(self.0.exposure() == Exposure::Job || self.can_view(self.team()?))

@@ -300,4 +300,18 @@ actions! {
     ShowBuild: Get "/builds/{build_id}", ExposedPipeline;
     ShowBuilds: Get "/airside/builds", Filtered;
     ShowWorkers: Get "/airside/workers", SomeTeam;
+
+    // Ours: output by lines, for the web UI.
+    BuildLines: Get "/airside/v1/builds/{build_id}/lines", ExposedJob;
+    FindBuildLines: Get "/airside/v1/builds/{build_id}/find", ExposedJob;
+    BuildLogText: Get "/airside/v1/builds/{build_id}/log.txt", ExposedJob;
+    ShowTeams: Get "/airside/teams", SomeTeam;
+    ShowTeam: Get "/airside/teams/{team_name}", VIEWER;
+    ShowDownstream: Get
+        "/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/causality/{resource_config_version_id}/downstream",
+        ExposedPipeline;
+    ShowUpstream: Get
+        "/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/causality/{resource_config_version_id}/upstream",
+        ExposedPipeline;
+    ShowDownload: Get "/download-fly", Public;
 }

@@ -63,8 +63,8 @@ pub use agent_tokens::AgentPass;
 pub use airside_model::{SaveJob, SaveResource};
 pub use artifacts::{Artifact, ArtifactId};
 pub use builds::{
-    Build, BuildFilter, BuildHome, BuildPage, BuildRange, CheckReason, EndedCheck, Lease, NewBuild,
-    NewCheck, OneOff, RequestedBuild, RerunOf, Unfinished,
+    Build, BuildChoice, BuildFilter, BuildHome, BuildPage, BuildRange, CheckReason, EndedCheck,
+    Lease, NewBuild, NewCheck, OneOff, RequestedBuild, RerunOf, Unfinished,
 };
 pub use causality::{Causality, Direction, RelatedBuild, RelatedVersion};
 pub use checks::{CheckBuild, CheckSummary, Checkable, ChecksOf, ImageCheck, LastCheck};

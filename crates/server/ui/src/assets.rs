@@ -62,6 +62,7 @@ const FILES: &[Asset] = files! {
     "stars.js": JS;
     "stream.js": JS;
     "times.js": JS;
+    "fly.js": JS;
     "lists.js": JS;
     "icon.svg": SVG;
     "icon-pending.svg": SVG;

@@ -5,7 +5,10 @@ mod graph;
 
 use askama::Template;
 
-use crate::{Crumb, Page, PageKind, PageStatus, PauseNote, RowTime, SendButton, shell::rendered};
+use crate::{
+    Crumb, Page, PageKind, PageStatus, PauseNote, RowTime, SendButton, drawn::glyph,
+    shell::rendered,
+};
 use graph::PipelineGraph;
 
 /// A pipeline with its jobs and resources, as far as the chosen groups show them.
@@ -88,6 +91,15 @@ impl PipelineJob {
             words.push_str(running.word());
         }
         words
+    }
+
+    fn status_glyph(&self) -> String {
+        glyph(self.status, "")
+    }
+
+    fn running_glyph(&self) -> String {
+        let running = self.running.map(|status| glyph(status, "glyph-14"));
+        running.unwrap_or_default()
     }
 
     /// Returns a number by which lists on small windows put what needs a look first.
