@@ -231,6 +231,7 @@ fn builds_and_workers(routes: Routes) -> Routes {
 
 fn pages(routes: Routes) -> Routes {
     routes
+        .on(Action::GoToName, web::go::find)
         .page(Action::ShowDashboard, web::dashboard::show)
         .page(Action::ShowPipeline, web::pipeline::show)
         .page(Action::ShowJob, web::job::show)

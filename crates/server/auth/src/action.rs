@@ -286,6 +286,8 @@ actions! {
     RevokeAgentToken: Delete "/api/v1/agents/{agent_name}/token", ADMIN;
 
     // Pages, at Concourse's addresses; ours begin with /airside.
+    GoToName: Get "/airside/v1/go", Filtered;
+
     ShowDashboard: Get "/", Filtered;
     ShowPipeline: Get "/teams/{team_name}/pipelines/{pipeline_name}", ExposedPipeline;
     ShowJob: Get "/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}", ExposedPipeline;

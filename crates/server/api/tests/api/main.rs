@@ -25,6 +25,7 @@ mod support;
 mod teams;
 mod versions;
 mod web;
-mod web_lists;
 mod web_build;
+mod web_dashboard;
+mod web_lists;
 mod workers;
