@@ -108,6 +108,11 @@ impl PipelineSetter {
         self
     }
 
+    /// Returns the namespace that speaks for a team of this name, whether there is one or not.
+    pub fn control(&self, team: &str) -> Option<TeamControl> {
+        self.judge.control(team)
+    }
+
     /// Sets a pipeline.
     pub async fn set(&self, set: SetPipeline<'_>) -> Result<Saved> {
         let prepared = self.prepare_with(&set, false).await?;
