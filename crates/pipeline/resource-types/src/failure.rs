@@ -66,6 +66,15 @@ impl Failure {
         }
     }
 
+    /// The status of another server's refusal.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused { status, .. } => Some(*status),
+            Self::Outbound(error) => error.status(),
+            _ => None,
+        }
+    }
+
     pub(crate) fn said(text: impl Into<String>) -> Self {
         Self::Said(text.into())
     }
