@@ -75,6 +75,15 @@ impl Failure {
         }
     }
 
+    /// Makes the failure of a registry that lacks an image.
+    pub(crate) fn no_image(what: impl std::fmt::Display) -> Self {
+        Self::Refused {
+            status: 404,
+            retry_after: None,
+            words: format!("the registry has no image {what}"),
+        }
+    }
+
     pub(crate) fn said(text: impl Into<String>) -> Self {
         Self::Said(text.into())
     }
