@@ -127,7 +127,7 @@ impl From<AbortError> for ApiError {
 impl From<LinesError> for ApiError {
     fn from(error: LinesError) -> Self {
         match error {
-            error @ LinesError::Busy => Self::Busy(error.to_string()),
+            error @ LinesError::Busy => Self::Busy(chain(&error)),
             error => Self::Lines(error),
         }
     }
