@@ -24,6 +24,7 @@ mod fly_links;
 mod guard;
 mod headers;
 mod journey;
+mod live_limits;
 mod log_level;
 mod login;
 mod metrics;

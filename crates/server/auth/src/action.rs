@@ -279,4 +279,7 @@ actions! {
     ListAgentTokens: Get "/api/v1/agents", ADMIN;
     CreateAgentToken: Put "/api/v1/agents/{agent_name}/token", ADMIN;
     RevokeAgentToken: Delete "/api/v1/agents/{agent_name}/token", ADMIN;
+
+    // Ours: each topic is judged as its page is.
+    FollowLive: Get "/airside/v1/live", Filtered;
 }
