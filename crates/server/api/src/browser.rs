@@ -94,14 +94,20 @@ async fn form(
     Query(wanted): Query<LoginQuery>,
 ) -> Response {
     match Journey::resume(&state, &headers, &wanted.state) {
-        Some(_) => login_page(&state, &wanted.state, None),
+        Some(journey) => login_page(&state, &wanted.state, &journey, None),
         None => lost(),
     }
 }
 
 /// `tried` is the name that was typed and why it was not let in.
-fn login_page(state: &ApiState, sealed: &str, tried: Option<(&str, &str)>) -> Response {
+fn login_page(
+    state: &ApiState,
+    sealed: &str,
+    journey: &Journey,
+    tried: Option<(&str, &str)>,
+) -> Response {
     let mut choices = pages::Choices {
+        is_for_fly: journey.to.starts_with("/fly_success?fly_port="),
         passwords: state.auth.takes_passwords(),
         directory: state.connectors.directory_title().map(str::to_owned),
         providers: Vec::new(),
@@ -110,7 +116,7 @@ fn login_page(state: &ApiState, sealed: &str, tried: Option<(&str, &str)>) -> Re
         let name = connector.connector().as_str();
         choices.providers.push((name, connector.title().to_owned()));
     }
-    pages::login(sealed, &choices, tried)
+    pages::login(sealed, choices, tried)
 }
 
 #[derive(Default, Deserialize)]
@@ -127,9 +133,9 @@ async fn submit(
     headers: HeaderMap,
     Form(submitted): Form<Submitted>,
 ) -> Result<Response> {
-    if Journey::resume(&state, &headers, &submitted.state).is_none() {
+    let Some(journey) = Journey::resume(&state, &headers, &submitted.state) else {
         return Ok(lost());
-    }
+    };
     let Submitted {
         login: name,
         password,
@@ -153,7 +159,8 @@ async fn submit(
         Denied::Directory(_) => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNAUTHORIZED,
     };
-    let page = login_page(&state, &sealed, Some((&name, &denied.to_string())));
+    let why = denied.to_string();
+    let page = login_page(&state, &sealed, &journey, Some((&name, &why)));
     Ok((status, page).into_response())
 }
 

@@ -173,5 +173,12 @@ async fn leave(state: &ApiState, from: CameFrom, headers: &HeaderMap) -> Result<
     state.auth.logout(token).await?;
     audit::logged_out(&principal, LOGOUT, from);
     let cleared = cookies::cleared().map(|value| (SET_COOKIE, value));
-    Ok(axum::response::AppendHeaders(cleared).into_response())
+    let cleared = axum::response::AppendHeaders(cleared);
+    // fly shows what the body says.
+    Ok(
+        match bearer(headers).is_none() && cookies::is_browser(headers) {
+            true => (cleared, pages::logged_out()).into_response(),
+            false => cleared.into_response(),
+        },
+    )
 }

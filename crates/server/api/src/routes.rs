@@ -3,7 +3,7 @@
 mod agents;
 mod artifacts;
 mod badges;
-mod builds;
+pub(crate) mod builds;
 mod causality;
 mod checks;
 mod cli;
@@ -15,6 +15,8 @@ mod id_tokens;
 mod info;
 mod job_inputs;
 mod jobs;
+mod lines;
+mod log_text;
 mod one_off;
 mod pipelines;
 mod resources;
@@ -22,7 +24,7 @@ pub(crate) mod server;
 mod teams;
 mod versions;
 mod volumes;
-mod workers;
+pub(crate) mod workers;
 
 use airside_auth::{Action, Method};
 use axum::{
@@ -192,6 +194,9 @@ fn builds_and_workers(routes: Routes) -> Routes {
         .on(Action::GetBuild, builds::get)
         .on(Action::GetBuildPlan, builds::plan)
         .on(Action::BuildEvents, events::follow)
+        .on(Action::BuildLines, lines::window)
+        .on(Action::FindBuildLines, lines::find)
+        .on(Action::BuildLogText, log_text::stream_text)
         .on(Action::GetBuildPreparation, builds::preparation)
         .on(Action::AbortBuild, builds::abort)
         .on(Action::ListAgentTokens, agents::list)
@@ -226,6 +231,7 @@ fn builds_and_workers(routes: Routes) -> Routes {
 
 fn pages(routes: Routes) -> Routes {
     routes
+        .on(Action::GoToName, web::go::find)
         .page(Action::ShowDashboard, web::dashboard::show)
         .page(Action::ShowPipeline, web::pipeline::show)
         .page(Action::ShowJob, web::job::show)
@@ -234,4 +240,9 @@ fn pages(routes: Routes) -> Routes {
         .page(Action::ShowResource, web::resource::show)
         .page(Action::ShowBuilds, web::builds::show)
         .page(Action::ShowWorkers, web::workers::show)
+        .page(Action::ShowTeams, web::teams::list)
+        .page(Action::ShowTeam, web::teams::show)
+        .page(Action::ShowDownstream, web::causality::downstream)
+        .page(Action::ShowUpstream, web::causality::upstream)
+        .page(Action::ShowDownload, web::download::show)
 }

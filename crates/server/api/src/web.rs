@@ -10,7 +10,10 @@
 mod assets;
 pub(crate) mod build;
 pub(crate) mod builds;
+pub(crate) mod causality;
 pub(crate) mod dashboard;
+pub(crate) mod download;
+pub(crate) mod go;
 pub(crate) mod job;
 mod links;
 mod offer;
@@ -19,6 +22,7 @@ pub(crate) mod pipeline;
 mod place;
 mod request;
 pub(crate) mod resource;
+pub(crate) mod teams;
 mod visit;
 pub(crate) mod workers;
 

@@ -13,7 +13,7 @@ use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, ResourceId, T
 
 pub use check::{CheckReason, EndedCheck, NewCheck};
 pub use home::BuildHome;
-pub use page::{BuildFilter, BuildPage, BuildRange};
+pub use page::{BuildChoice, BuildFilter, BuildPage, BuildRange};
 pub use requested::RequestedBuild;
 pub use scheduled::{RerunOf, Unfinished};
 

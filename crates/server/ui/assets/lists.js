@@ -2,53 +2,36 @@
 // the two builds to compare, and versions that open where they stand.
 import * as page from './page.js';
 
-/** Fills the body of a request before `page.js` sends it, which listens later in the bubble. */
+/** Fills the body of a move before `page.js` sends it, which listens later, in the bubble. */
 document.addEventListener('click', (event) => {
   const target = event.target instanceof Element ? event.target : null;
-  const button = target?.closest('[data-filled]');
-  if (button instanceof HTMLButtonElement) fill(button);
+  const button = target?.closest('[data-moves]');
+  if (button instanceof HTMLButtonElement) move(button);
 }, true);
 
 /** @param {HTMLButtonElement} button */
-function fill(button) {
-  if (button.dataset.filled === 'form') {
-    const fields = button.closest('form')?.elements ?? [];
-    const named = [...fields].filter((field) => field instanceof HTMLInputElement && field.name);
-    button.dataset.body = JSON.stringify(Object.fromEntries(named.map((field) => [field.name, field.value])));
-    return;
-  }
+function move(button) {
   const row = button.closest('tr');
-  const names = [...(row?.parentElement?.querySelectorAll('tr[data-order]') ?? [])].map((one) => one.dataset.order ?? '');
+  const rows = [...(row?.parentElement?.querySelectorAll('tr[data-order]') ?? [])];
+  const names = rows.map((one) => one instanceof HTMLElement ? one.dataset.order ?? '' : '');
   const at = names.indexOf(row?.dataset.order ?? '');
-  const to = button.dataset.filled === 'up' ? at - 1 : at + 1;
+  const to = button.dataset.moves === 'up' ? at - 1 : at + 1;
   if (at < 0 || to < 0 || to >= names.length) return;
   [names[at], names[to]] = [names[to], names[at]];
   button.dataset.body = JSON.stringify(names);
 }
 
-/** A form without an address of its own sends what its button would. */
-document.addEventListener('submit', (event) => {
-  const form = event.target;
-  if (!(form instanceof HTMLFormElement) || form.hasAttribute('action') || form.method === 'get' && form.dataset.form === undefined) return;
-  const button = form.querySelector('[data-filled="form"]');
-  if (!(button instanceof HTMLButtonElement)) return;
-  event.preventDefault();
-  if (!button.disabled) button.click();
-});
-
 /** What is destroyed has its name typed first. */
 document.addEventListener('input', (event) => {
   const field = event.target;
   if (!(field instanceof HTMLInputElement) || field.dataset.typed === undefined) return;
-  const button = field.closest('form')?.querySelector('[data-act="send"]');
+  const button = field.form?.querySelector('button');
   if (button instanceof HTMLButtonElement) button.disabled = field.value !== field.dataset.typed;
 });
 
 document.addEventListener('change', (event) => {
   const field = event.target;
-  if (!(field instanceof HTMLInputElement)) return;
-  if (field.dataset.pick !== undefined) pick(field);
-  if (field.dataset.send !== undefined) document.getElementById(field.dataset.send)?.click();
+  if (field instanceof HTMLInputElement && field.dataset.pick !== undefined) pick(field);
 });
 
 /** Keeps the last two builds that were chosen, and leads to their comparison. */

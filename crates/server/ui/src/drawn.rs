@@ -1,19 +1,20 @@
 //! Small drawings that rows are made of: glyphs of statuses, icons, times, bars of durations.
 
-use std::{borrow::Borrow, time::Duration};
+use std::time::Duration;
 
 use airside_model::Version;
 
 use crate::{PageStatus, age_text, duration_text};
 
-/// Draws the glyph of a status with its word for readers.
-pub(crate) fn glyph(status: impl Borrow<PageStatus>, size: &str) -> String {
-    let status = status.borrow();
-    let (name, word) = (status.name(), status.word());
-    format!(
-        "<svg class=\"glyph s-{name} {size}\" role=\"img\" aria-label=\"{word}\"><title>{word}</title>\
-         <use href=\"#g-{name}\"/></svg>"
-    )
+impl PageStatus {
+    /// Draws the glyph of the status with its word for readers.
+    pub(crate) fn drawn(self, size: &str) -> String {
+        let (name, word) = (self.name(), self.word());
+        format!(
+            "<svg class=\"glyph s-{name} {size}\" role=\"img\" aria-label=\"{word}\"><title>{word}</title>\
+             <use href=\"#g-{name}\"/></svg>"
+        )
+    }
 }
 
 /// Draws a glyph beside its word, so readers skip it.

@@ -97,11 +97,11 @@ pub struct NewVersion {
 }
 
 impl NewVersion {
-    fn short(&self) -> String {
+    pub(crate) fn short(&self) -> String {
         version_text(&self.version)
     }
 
-    fn whole(&self) -> String {
+    pub(crate) fn whole(&self) -> String {
         whole_version(&self.version)
     }
 }

@@ -6,7 +6,7 @@ mod graph;
 use askama::Template;
 
 use crate::{
-    Crumb, Page, PageKind, PageStatus, PauseNote, RowTime, SendButton, drawn::glyph,
+    Crumb, Page, PageKind, PageStatus, PauseNote, RowTime, SendButton, marks::glyph,
     shell::rendered,
 };
 use graph::PipelineGraph;

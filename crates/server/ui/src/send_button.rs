@@ -18,7 +18,8 @@ pub struct SendButton {
     refusal: Option<String>,
     is_small: bool,
     state: Option<(&'static str, &'static str)>,
-    marks: &'static str,
+    moves: &'static str,
+    ask: Option<(&'static str, String, String)>,
 }
 
 impl SendButton {
@@ -93,9 +94,19 @@ impl SendButton {
         }
     }
 
-    /// Makes `lists.js` fill the body: `form` from the fields around it, `up` and `down` from the
-    /// rows' order.
-    pub fn filled(self, marks: &'static str) -> Self {
-        Self { marks, ..self }
+    /// Makes `lists.js` fill the body with the order of the rows after a move `up` or `down`.
+    pub fn moves(self, direction: &'static str) -> Self {
+        Self {
+            moves: direction,
+            ..self
+        }
+    }
+
+    /// Makes the page ask for a text first, which becomes this field of the body.
+    pub fn ask(self, field: &'static str, question: String, value: String) -> Self {
+        Self {
+            ask: Some((field, question, value)),
+            ..self
+        }
     }
 }

@@ -30,7 +30,8 @@ pub(super) async fn list(
     page::builds(&state, &scope, &uri, &query, &filters).await
 }
 
-async fn visible(state: &ApiState, scope: &RequestScope) -> Result<Vec<BuildFilter>> {
+/// Returns filters that let through the builds that the caller may see, each once.
+pub(crate) async fn visible(state: &ApiState, scope: &RequestScope) -> Result<Vec<BuildFilter>> {
     if scope
         .principal()
         .is_some_and(|principal| principal.is_admin())

@@ -43,7 +43,8 @@ pub(super) async fn list(
     Ok(Json(shown.collect()))
 }
 
-pub(super) fn is_visible(worker: &Worker, teams: &[Team], scope: &RequestScope) -> bool {
+/// Returns true if the caller may see the worker.
+pub(crate) fn is_visible(worker: &Worker, teams: &[Team], scope: &RequestScope) -> bool {
     worker
         .team
         .as_deref()

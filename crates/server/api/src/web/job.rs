@@ -3,6 +3,8 @@
 mod rows;
 mod sides;
 
+pub(super) use rows::new_versions;
+
 use airside_auth::Action;
 use airside_store::{Build, BuildFilter, BuildPage, Job, Micros, now};
 use airside_ui::{

@@ -37,7 +37,7 @@ fn vars_query(vars: &InstanceVars) -> String {
 }
 
 /// Escapes a name for a path.
-fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let mut written = String::with_capacity(name.len());
     for byte in name.bytes() {

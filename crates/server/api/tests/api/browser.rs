@@ -114,9 +114,19 @@ async fn a_browser_logs_in_and_hands_its_token_to_fly() {
         page.text
     );
     // The token goes nowhere before a click.
-    let (before, after) = page.text.split_once("fetch(").unwrap();
-    assert!(before.contains("addEventListener('click'"), "{}", page.text);
-    assert!(!after.contains("fetch("), "{}", page.text);
+    assert_eq!(page.text.matches("<script").count(), 1, "{}", page.text);
+    let policy = page.header("content-security-policy");
+    let reaches = "script-src 'self'; connect-src http://127.0.0.1:4711";
+    assert!(policy.ends_with(reaches), "{policy}");
+    let (_, script) = page
+        .text
+        .split_once("<script type=\"module\" src=\"")
+        .unwrap();
+    let script = script.split('"').next().unwrap();
+    let script = server.call(None, "GET", script).await.text;
+    let (before, after) = script.split_once("fetch(").unwrap();
+    assert!(before.contains("addEventListener('click'"), "{script}");
+    assert!(!after.contains("fetch("), "{script}");
     let token = page
         .text
         .split("<code id=\"token\">bearer ")
@@ -138,11 +148,7 @@ async fn a_browser_logs_in_and_hands_its_token_to_fly() {
     // Whatever led the browser there, it is asked first.
     let asked = browser.send(&server, "GET", "/sky/logout", "").await;
     assert_eq!(asked.status, StatusCode::OK);
-    assert!(
-        asked.text.contains("<button>Log out</button>"),
-        "{}",
-        asked.text
-    );
+    assert!(asked.text.contains(">Log out</button>"), "{}", asked.text);
     let asking = browser.clone();
     let unmeant = browser
         .send(&server, "POST", "/sky/logout", "csrf_token=guess")

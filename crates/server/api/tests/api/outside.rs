@@ -65,7 +65,7 @@ async fn a_button_leads_to_the_provider_and_back_to_fly() {
     let mut browser = Browser::default();
     let (_, page) = open_page(&server, &mut browser, "/login").await;
     assert!(
-        page.text.contains("Log in with Acme &lt;ID&gt;"),
+        page.text.contains("Log in with Acme &#60;ID&#62;"),
         "{}",
         page.text
     );
@@ -150,7 +150,11 @@ async fn what_a_provider_refuses_or_fails_at_is_a_page() {
     );
     let page = browser.send(&server, "GET", &no, "").await;
     assert_eq!(page.status, StatusCode::FORBIDDEN);
-    assert!(page.text.contains("&lt;b&gt;no&lt;/b&gt;"), "{}", page.text);
+    assert!(
+        page.text.contains("&#60;b&#62;no&#60;/b&#62;"),
+        "{}",
+        page.text
+    );
     assert!(
         page.text
             .contains("redirect_uri=/fly_success?fly_port=4711"),

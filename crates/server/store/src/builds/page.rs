@@ -1,6 +1,6 @@
 //! Builds in pages, newest first; those that repeat a build stand before it, wherever it stands.
 
-use airside_model::{BuildId, JobId, PipelineId, TeamId};
+use airside_model::{BuildId, BuildStatus, JobId, PipelineId, TeamId};
 
 use super::Build;
 use crate::{Micros, Result, Store};
@@ -13,6 +13,36 @@ pub struct BuildFilter {
     pub job: Option<JobId>,
     /// Leaves only builds of pipelines that every visitor may see, and those of these teams.
     pub exposed_beyond: Option<Vec<TeamId>>,
+    pub choice: BuildChoice,
+}
+
+/// Builds by their statuses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BuildChoice {
+    #[default]
+    All,
+    /// Builds that wait or run.
+    Unfinished,
+    Finished,
+    Status(BuildStatus),
+}
+
+impl BuildChoice {
+    /// Returns the condition, in words of this file: no value of a request is in it.
+    fn condition(self) -> Option<String> {
+        const UNFINISHED: &str =
+            "b.id IN (SELECT u.id FROM builds u WHERE u.status IN ('pending', 'started'))";
+        match self {
+            Self::All => None,
+            // There is an index of the few that are unfinished.
+            Self::Unfinished => Some(UNFINISHED.to_owned()),
+            Self::Finished => Some("b.status NOT IN ('pending', 'started')".to_owned()),
+            Self::Status(status @ (BuildStatus::Pending | BuildStatus::Started)) => {
+                Some(format!("{UNFINISHED} AND b.status = '{}'", status.as_str()))
+            }
+            Self::Status(status) => Some(format!("b.status = '{}'", status.as_str())),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +143,7 @@ impl Store {
     pub async fn builds(&self, filter: &BuildFilter, page: BuildPage) -> Result<Vec<Build>> {
         // Checks that no user asked for are of no interest.
         let (mut clauses, mut values) = (vec!["b.listed".to_owned()], Vec::new());
+        clauses.extend(filter.choice.condition());
         let whose = [
             ("b.team_id =", filter.team.map(|id| id.0)),
             ("b.pipeline_id =", filter.pipeline.map(|id| id.0)),

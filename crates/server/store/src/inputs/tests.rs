@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    Carrying, InstanceVars, NewBuild, SaveJob, SavePipeline, SaveResource, testing::TestDatabase,
+    BuildChoice, BuildFilter, BuildPage, Carrying, InstanceVars, NewBuild, SaveJob, SavePipeline,
+    SaveResource, testing::TestDatabase,
 };
 
 crate::on_both_databases!(
@@ -380,6 +381,21 @@ async fn lists_know_what_was_new_and_where_versions_went(database: TestDatabase)
         ]
     );
     assert_eq!(store.first_inputs(&[]).await.unwrap(), []);
+    for (choice, ids) in [
+        (BuildChoice::All, vec![other.id, rerun.id, first.id]),
+        (BuildChoice::Unfinished, vec![other.id, rerun.id]),
+        (BuildChoice::Finished, vec![first.id]),
+        (BuildChoice::Status(BuildStatus::Started), vec![]),
+        (BuildChoice::Status(BuildStatus::Succeeded), vec![first.id]),
+    ] {
+        let filter = BuildFilter {
+            choice,
+            ..BuildFilter::default()
+        };
+        let listed = store.builds(&filter, BuildPage::default()).await.unwrap();
+        let listed: Vec<_> = listed.iter().map(|build| build.id).collect();
+        assert_eq!(listed, ids, "{choice:?}");
+    }
 }
 
 async fn pipelines_that_nobody_stands_for_are_found(database: TestDatabase) {
