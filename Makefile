@@ -17,6 +17,7 @@ MUSL := x86_64-unknown-linux-musl
 BIN := $(CARGO_TARGET_DIR)/dist
 NODES ?= 2
 FOCUS ?=
+FILES ?=
 TARGET ?= unpack
 PICK ?= today
 FUZZ_SECONDS ?= 300
@@ -78,6 +79,11 @@ test-unit: ## Unit and integration tests of each crate
 .PHONY: test-local
 test-local: build rootfs ## fly against a real server, steps on the local runtime; and the rules for runtimes
 	$(SCENARIO_ENV) cargo test -p airside-conformance -p airside-scenarios
+
+.PHONY: test-ui
+test-ui: build ## Walk through the web UI in a real browser (FILES="build job" picks files of tests/ui)
+	@dev/setup --ui
+	AIRSIDE_BIN=$(BIN)/airside dev/test-ui $(FILES)
 
 .PHONY: test-hostile
 test-hostile: build rootfs ## Tests of hostile tenants, steps, strangers and servers, with a limit of 1,024 files

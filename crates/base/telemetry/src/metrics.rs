@@ -5,11 +5,13 @@
 //! Recording never blocks and never fails.
 
 mod control;
+mod live;
 
 use std::{fmt::Write, sync::Arc, time::Duration};
 
 use airside_model::{BuildStatus, StepKind};
 use control::ControlMetrics;
+use live::LiveMetrics;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{
@@ -116,6 +118,7 @@ struct Inner {
     worker_lacks: Family<WorkerLabels, Gauge>,
     targets_rejected: Gauge,
     control: ControlMetrics,
+    live: LiveMetrics,
     collected: Family<KindLabels, Counter>,
     disk_bytes: Gauge,
     disk_free_bytes: Gauge,
@@ -184,6 +187,7 @@ impl Default for Metrics {
                 "1 while the targets file has a mistake and the targets of before are used",
             ),
             control: ControlMetrics::new(&mut registry),
+            live: LiveMetrics::new(&mut registry),
             collected: family(
                 &mut registry,
                 "gc_collected",

@@ -10,6 +10,8 @@
 //!                         └─ closed, or long ago ──▶ compressed segment
 //! ```
 //!
+//! Events that are not output stand in an `outline` once more, for readers of a build's steps.
+//!
 //! A follower that keeps up gets what was written from memory; others read the file.
 //!
 //! A writer belongs to an epoch of the build's lease. A newer epoch writes segments of its own, and
@@ -17,6 +19,7 @@
 
 mod entry;
 mod follow;
+mod outline;
 mod recent;
 mod segment;
 mod writer;

@@ -168,6 +168,10 @@ pub(crate) struct Records {
 }
 
 impl Records {
+    pub(crate) fn of(input: Box<dyn Read + Send>) -> Self {
+        Self { input }
+    }
+
     pub(crate) fn next(&mut self) -> io::Result<Option<Record>> {
         Record::decode(&mut self.input)
     }

@@ -22,6 +22,7 @@ use tracing::warn;
 
 use crate::{
     Error, Live, Logs, Result,
+    outline::{self, Outline},
     recent::Batch,
     segment::{self, MOST_TRIES, Segment},
 };
@@ -156,6 +157,7 @@ struct Active {
     positions: HashMap<String, u64>,
     segment: Segment,
     file: File,
+    outline: Outline,
     bytes: u64,
     /// The bytes of all segments.
     total: Arc<AtomicU64>,
@@ -169,8 +171,10 @@ fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
         next,
         positions,
         bytes,
+        outline,
     } = past(&folder)?;
     let (segment, file) = Segment::create(&folder, next, epoch)?;
+    let outline = Outline::create(&folder, epoch, &outline)?;
     Ok(Active {
         folder,
         epoch,
@@ -178,6 +182,7 @@ fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
         positions,
         segment,
         file,
+        outline,
         bytes: 0,
         total: Arc::new(AtomicU64::new(bytes)),
         full: VecDeque::new(),
@@ -190,6 +195,8 @@ struct Past {
     next: u64,
     positions: HashMap<String, u64>,
     bytes: u64,
+    /// Records of the events that are not output.
+    outline: Vec<u8>,
 }
 
 /// Reads the entries that were written before. The writer before may still be at compressing: a
@@ -217,6 +224,7 @@ fn read_past(segments: &[Segment]) -> io::Result<Past> {
         while past.next < end {
             let Some(record) = records.next()? else { break };
             past.bytes += record.size();
+            outline::note_written(&mut past.outline, past.next, &record.envelope);
             let position = past.positions.entry(record.key).or_insert(0);
             *position = record.position.max(*position);
             past.next += 1;
@@ -329,17 +337,19 @@ impl Active {
     /// Makes entries durable; gives them as they were written.
     fn write(&mut self, groups: &[(String, Vec<(u64, Event)>)]) -> io::Result<Option<Batch>> {
         let first = self.next;
-        let mut buffer = Vec::new();
+        let (mut buffer, mut noted) = (Vec::new(), Vec::new());
         let mut envelopes = Vec::new();
         for (key, entries) in groups {
             for (position, event) in entries {
                 let id = first + envelopes.len() as u64;
+                outline::note(&mut noted, id, event);
                 let write = |out: &mut Vec<u8>| event.write_envelope(id, out);
                 envelopes.push(segment::encode(&mut buffer, key, *position, write));
             }
         }
         self.file.write_all(&buffer)?;
         self.file.sync_data()?;
+        self.outline.append(&noted)?;
         self.next += envelopes.len() as u64;
         self.bytes += buffer.len() as u64;
         self.total.fetch_add(buffer.len() as u64, Ordering::Relaxed);

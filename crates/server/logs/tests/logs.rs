@@ -105,12 +105,7 @@ async fn a_torn_record_ends_its_segment_only() {
     let writer = logs.writer(BuildId(1), 1).await.unwrap();
     writer.append("1", 1, line("kept")).await.unwrap();
     writer.append("1", 2, line("torn")).await.unwrap();
-    let segment = std::fs::read_dir(folder.path().join("1"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
+    let segment = folder.path().join("1/000000000000-000001.log");
     let bytes = std::fs::read(&segment).unwrap();
     std::fs::write(&segment, &bytes[..bytes.len() - 3]).unwrap();
 
@@ -228,4 +223,84 @@ async fn segments_are_compressed_at_the_end_and_those_of_a_long_log_before() {
         tokio::task::yield_now().await;
     }
     assert_eq!(payloads(&read(&logs, 18).await), [text]);
+}
+
+fn status(status: airside_model::BuildStatus) -> Event {
+    Event::Status { status, time: 1 }
+}
+
+async fn outlined(logs: &Logs) -> Vec<(u64, String)> {
+    let entries = logs.outline(BuildId(1)).await.unwrap();
+    let shown = entries
+        .iter()
+        .map(|entry| (entry.id, entry.envelope.as_str().to_owned()));
+    shown.collect()
+}
+
+/// Returns the outline that the whole log has.
+async fn expected(logs: &Logs) -> Vec<(u64, String)> {
+    let entries = read(logs, 0).await;
+    let others = entries
+        .iter()
+        .map(|entry| (entry.id, entry.envelope.as_str().to_owned()))
+        .filter(|(_, envelope)| !envelope.contains(r#","event":"log","version""#));
+    others.collect()
+}
+
+#[tokio::test]
+async fn the_outline_has_all_events_but_output_across_epochs() {
+    use airside_model::BuildStatus::{Started, Succeeded};
+    let folder = tempfile::tempdir().unwrap();
+    let logs = Logs::open(folder.path()).unwrap();
+    assert_eq!(outlined(&logs).await, []);
+    let first = logs.writer(BuildId(1), 1).await.unwrap();
+    first.append("status", 1, status(Started)).await.unwrap();
+    // Output that looks like another event is output.
+    let sly = r#"","event":"status","version":"1.0","event_id":"0"}"#;
+    first.append("1", 1, line(sly)).await.unwrap();
+    assert_eq!(outlined(&logs).await.len(), 1);
+    let second = logs.writer(BuildId(1), 2).await.unwrap();
+    second.append("1", 2, line("more")).await.unwrap();
+    let error = Event::Error {
+        message: "broken".to_owned(),
+        origin: Origin::step(&PlanId::new("1")),
+        time: 2,
+    };
+    second.append("1/error", 1, error).await.unwrap();
+    assert_eq!(
+        outlined(&logs)
+            .await
+            .iter()
+            .map(|(id, _)| *id)
+            .collect::<Vec<_>>(),
+        [0, 3]
+    );
+    second.append("status", 2, status(Succeeded)).await.unwrap();
+    second.close().await.unwrap();
+    let whole = outlined(&logs).await;
+    assert_eq!(whole, expected(&logs).await);
+    assert_eq!(whole.len(), 3);
+}
+
+#[tokio::test]
+async fn an_outline_that_is_missing_or_cut_is_read_from_the_log() {
+    use airside_model::BuildStatus::{Started, Succeeded};
+    let folder = tempfile::tempdir().unwrap();
+    let logs = Logs::open(folder.path()).unwrap();
+    let writer = logs.writer(BuildId(1), 1).await.unwrap();
+    writer.append("status", 1, status(Started)).await.unwrap();
+    writer.append("1", 1, line("a")).await.unwrap();
+    writer.append("status", 2, status(Succeeded)).await.unwrap();
+    writer.close().await.unwrap();
+    logs.at_rest().await;
+    let whole = outlined(&logs).await;
+    assert_eq!(whole, expected(&logs).await);
+    let path = folder.path().join("1/outline-000001");
+    let file = std::fs::read(&path).unwrap();
+    for length in 0..file.len() {
+        std::fs::write(&path, &file[..length]).unwrap();
+        assert_eq!(outlined(&logs).await, whole, "{length}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(outlined(&logs).await, whole);
 }

@@ -1,21 +1,24 @@
 //! Builds: their life, and the lease that says which server drives them.
 
 mod check;
+mod home;
 mod page;
 mod requested;
 mod scheduled;
+mod transition;
 
 use std::time::Duration;
 
-use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, TeamId, chain};
+use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, ResourceId, TeamId, chain};
 
 pub use check::{CheckReason, EndedCheck, NewCheck};
+pub use home::BuildHome;
 pub use page::{BuildChoice, BuildFilter, BuildPage, BuildRange};
 pub use requested::RequestedBuild;
 pub use scheduled::{RerunOf, Unfinished};
 
 use crate::{
-    Error, InstanceVars, Micros, News, Result, Store, corrupt,
+    Error, InstanceVars, Micros, News, Result, ShownChange, Store, corrupt,
     db::{On, Sql, Tx, here, query, query_as, query_scalar, sql},
     inputs, now,
     patience::patiently,
@@ -230,10 +233,10 @@ impl Store {
         .bind(id)
         .execute(&mut tx)
         .await?;
-        let build = fetch(&mut tx, build).await?;
+        let created = fetch(&mut tx, build).await?;
         tx.commit().await?;
-        self.changed();
-        build.ok_or_else(|| corrupt("a build that was just made is not there"))
+        self.show(ShownChange::BuildCreated { build, job: None });
+        created.ok_or_else(|| corrupt("a build that was just made is not there"))
     }
 
     /// Takes over an unfinished build: the server that drove it before is fenced off from now on.
@@ -311,12 +314,13 @@ impl Store {
             .fetch_optional(&mut tx)
             .await?;
             tx.commit().await?;
+            let build = lease.build;
             match job.flatten() {
                 Some(job) => self.announce(News::BuildStarted {
-                    build: lease.build,
+                    build,
                     job: JobId(job),
                 }),
-                None => self.changed(),
+                None => self.show(ShownChange::BuildStarted { build, job: None }),
             }
             Ok(started_at)
         })
@@ -328,18 +332,31 @@ impl Store {
             let ended_at = now();
             let mut tx = self.write.begin(here!()).await?;
             lease.check(&mut tx).await?;
-            let job = finish(&mut tx, lease.build, status, ended_at).await?;
+            let of = finish(&mut tx, lease.build, status, ended_at).await?;
             tx.commit().await?;
-            match job {
-                Some(job) => self.announce(News::BuildFinished {
-                    build: lease.build,
-                    job,
-                    succeeded: status == BuildStatus::Succeeded,
-                }),
-                None => self.changed(),
-            }
+            self.announce_end(lease.build, of, status);
             Ok(ended_at)
         })
+    }
+
+    /// Says that a build ended, if it had not before.
+    fn announce_end(&self, build: BuildId, of: Option<FinishedOf>, status: BuildStatus) {
+        let succeeded = status == BuildStatus::Succeeded;
+        match of {
+            Some(FinishedOf::Job(job)) => self.announce(News::BuildFinished {
+                build,
+                job,
+                succeeded,
+            }),
+            Some(FinishedOf::Check(pipeline, resource)) => self.show(ShownChange::CheckShown {
+                build,
+                pipeline,
+                resource,
+                ok: succeeded,
+            }),
+            Some(FinishedOf::Nothing) => self.show(ShownChange::BuildEnded { build, job: None }),
+            None => self.changed(),
+        }
     }
 
     /// Returns a new epoch, for work on a build that is finished.
@@ -385,6 +402,7 @@ impl Store {
                 Some(job) => self.announce(News::JobAsked(JobId(job))),
                 None => self.changed(),
             }
+            self.show_quietly(ShownChange::BuildChanged(build));
             Ok(())
         })
     }
@@ -465,16 +483,27 @@ fn plan_name(build: BuildId) -> String {
     format!("plan of build {build}")
 }
 
-/// The build's job, if it has one and the build was not finished before.
+/// The thing that a build was of.
+enum FinishedOf {
+    Job(JobId),
+    Check(PipelineId, Option<ResourceId>),
+    /// The build had a plan of its own.
+    Nothing,
+}
+
+type FinishedRow = (Option<i64>, Option<i64>, Option<i64>, bool);
+
+/// Returns what the build was of, if it was not finished before.
 async fn finish(
     tx: &mut Tx,
     build: BuildId,
     status: BuildStatus,
     ended_at: Micros,
-) -> Result<Option<JobId>> {
-    let job: Option<Option<i64>> = query_scalar(sql!(
+) -> Result<Option<FinishedOf>> {
+    let finished: Option<FinishedRow> = query_as(sql!(
         "UPDATE builds SET status = $1, ended_at = $2, lease_holder = NULL
-         WHERE id = $3 AND status IN ('pending', 'started') RETURNING job_id"
+         WHERE id = $3 AND status IN ('pending', 'started')
+         RETURNING job_id, pipeline_id, resource_id, is_check"
     ))
     .bind(status.as_str())
     .bind(ended_at.0)
@@ -489,7 +518,17 @@ async fn finish(
         .execute(&mut *tx)
         .await?;
     crate::kept::settle(tx, build, status, ended_at).await?;
-    Ok(job.flatten().map(JobId))
+    let of = finished.map(|row| match row {
+        (Some(job), ..) => FinishedOf::Job(JobId(job)),
+        (None, Some(pipeline), resource, true) => {
+            FinishedOf::Check(PipelineId(pipeline), resource.map(ResourceId))
+        }
+        _ => FinishedOf::Nothing,
+    });
+    if let Some(FinishedOf::Job(job)) = of {
+        transition::note(tx, job, build, status, ended_at).await?;
+    }
+    Ok(of)
 }
 
 async fn fetch<'a>(on: impl Into<On<'a>>, id: BuildId) -> Result<Option<Build>> {

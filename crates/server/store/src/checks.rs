@@ -9,7 +9,7 @@ mod tests;
 use airside_model::{BuildStatus, PipelineId, ResourceId, TeamId, Version};
 
 use crate::{
-    CheckFrom, Error, Micros, News, Result, Store, VersionScope,
+    CheckFrom, Error, Micros, News, Result, ShownChange, Store, VersionScope,
     db::{Tx, Value, here, insert, query, query_as, query_scalar, sql},
     from_json, to_json,
 };
@@ -199,7 +199,14 @@ impl Store {
         }
         let mut tx = self.write.begin(here!()).await?;
         note(&mut tx, checks).await?;
-        tx.commit().await
+        tx.commit().await?;
+        for (resource, check) in checks {
+            self.show_quietly(ShownChange::CheckEnded {
+                resource: *resource,
+                ok: check.failures == 0,
+            });
+        }
+        Ok(())
     }
 
     /// The name under which the check of an image is kept. It tells nothing of `identity`, which

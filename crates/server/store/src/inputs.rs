@@ -11,7 +11,7 @@ pub use many::{FirstInput, VersionUse};
 pub use next::{NextInput, NextInputs};
 
 use crate::{
-    Build, News, Result, SavedVersions, Store,
+    Build, News, Result, SavedVersions, ShownChange, Store,
     db::{Tx, here, query, query_as, query_scalar, sql},
     from_json,
     patience::patiently,
@@ -107,7 +107,7 @@ impl Store {
             }
             note_uses(&mut tx, build).await?;
             tx.commit().await?;
-            self.changed();
+            self.show(ShownChange::BuildChanged(build));
             Ok(true)
         })
     }
@@ -137,7 +137,7 @@ impl Store {
             .await?;
             note_uses(&mut tx, build).await?;
             tx.commit().await?;
-            self.changed();
+            self.show(ShownChange::BuildChanged(build));
             Ok(true)
         })
     }

@@ -63,8 +63,8 @@ pub use agent_tokens::AgentPass;
 pub use airside_model::{SaveJob, SaveResource};
 pub use artifacts::{Artifact, ArtifactId};
 pub use builds::{
-    Build, BuildChoice, BuildFilter, BuildPage, BuildRange, CheckReason, EndedCheck, Lease,
-    NewBuild, NewCheck, OneOff, RequestedBuild, RerunOf, Unfinished,
+    Build, BuildChoice, BuildFilter, BuildHome, BuildPage, BuildRange, CheckReason, EndedCheck,
+    Lease, NewBuild, NewCheck, OneOff, RequestedBuild, RerunOf, Unfinished,
 };
 pub use causality::{Causality, Direction, RelatedBuild, RelatedVersion};
 pub use checks::{CheckBuild, CheckSummary, Checkable, ChecksOf, ImageCheck, LastCheck};
@@ -79,10 +79,12 @@ pub use inputs::{
 };
 pub use instance_vars::InstanceVars;
 pub use kept::{HIJACK_GRACE, KeptContainer};
-pub use news::{Missed, News, Newsstand};
+pub use news::{Missed, News, Newsstand, ShownChange, ShownChanges};
+pub use nodes::NodeEnd;
 pub use pipelines::{
-    BuildBrief, DeletionPolicy, Job, JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline,
-    PipelineClaim, PipelineHead, PipelineObject, PipelineSummary, Resource, SavePipeline, Saved,
+    BuildBrief, DashboardJob, DashboardOf, DashboardPipeline, DeletionPolicy, Job, JobActivity,
+    JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline, PipelineClaim, PipelineHead,
+    PipelineObject, PipelineSummary, Resource, SavePipeline, Saved,
 };
 pub use resource_caches::{CacheOwner, ResourceCache};
 pub use sealer::{SealError, Sealer};
@@ -193,6 +195,8 @@ pub struct Store {
     own_changes: watch::Sender<u64>,
     listener: Arc<Mutex<Option<Listener>>>,
     news: broadcast::Sender<News>,
+    /// Changes that pages show.
+    shown: broadcast::Sender<ShownChange>,
     /// Lock of the writer that changes a history, held until listeners were notified.
     turn: Arc<tokio::sync::Mutex<()>>,
     quotas: Arc<airside_model::Quotas>,
@@ -229,6 +233,7 @@ impl Store {
             own_changes,
             listener: Arc::new(Mutex::new(listener)),
             news: news::channel(),
+            shown: news::channel(),
             turn: Arc::default(),
             quotas: Arc::default(),
             full: Arc::default(),

@@ -3,8 +3,14 @@
 //! An event is sent after its change is committed. A listener that is too slow learns that it
 //! missed events and has to read the database; no writer ever waits for a listener.
 
+mod shown;
+#[cfg(test)]
+mod tests;
+
 use airside_model::{BuildId, JobId, PipelineId, ResourceId, ResourceVersionId};
 use tokio::sync::broadcast;
+
+pub use shown::{ShownChange, ShownChanges};
 
 use crate::{Micros, Store, VersionPlace, now};
 
@@ -75,25 +81,33 @@ pub struct Missed;
 impl Newsstand {
     /// The next piece, as soon as there is one.
     pub async fn next(&mut self) -> Result<News, Missed> {
-        match self.0.recv().await {
-            Ok(news) => Ok(news),
-            Err(broadcast::error::RecvError::Lagged(_)) => Err(Missed),
-            // The sender lives in the store; a listener that outlives it receives nothing any more.
-            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
-        }
+        next(&mut self.0).await
     }
 
     /// The next piece if it is there already.
     pub fn waiting(&mut self) -> Option<Result<News, Missed>> {
-        match self.0.try_recv() {
-            Ok(news) => Some(Ok(news)),
-            Err(broadcast::error::TryRecvError::Lagged(_)) => Some(Err(Missed)),
-            Err(_) => None,
-        }
+        waiting(&mut self.0)
     }
 }
 
-pub(crate) fn channel() -> broadcast::Sender<News> {
+async fn next<T: Clone>(receiver: &mut broadcast::Receiver<T>) -> Result<T, Missed> {
+    match receiver.recv().await {
+        Ok(piece) => Ok(piece),
+        Err(broadcast::error::RecvError::Lagged(_)) => Err(Missed),
+        // The sender lives in the store; a listener that outlives it receives nothing any more.
+        Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+    }
+}
+
+fn waiting<T: Clone>(receiver: &mut broadcast::Receiver<T>) -> Option<Result<T, Missed>> {
+    match receiver.try_recv() {
+        Ok(piece) => Some(Ok(piece)),
+        Err(broadcast::error::TryRecvError::Lagged(_)) => Some(Err(Missed)),
+        Err(_) => None,
+    }
+}
+
+pub(crate) fn channel<T: Clone>() -> broadcast::Sender<T> {
     broadcast::Sender::new(BACKLOG)
 }
 
@@ -104,6 +118,9 @@ impl Store {
 
     /// Says it to listeners, if there are any, and to those who only wait for any change.
     pub(crate) fn announce(&self, news: News) {
+        if let Some(change) = ShownChange::from_news(&news) {
+            self.show_quietly(change);
+        }
         let _ = self.news.send(news);
         self.changed();
     }

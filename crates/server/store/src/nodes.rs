@@ -4,7 +4,7 @@ use airside_model::{BuildId, PlanId, chain};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    Lease, Micros, Result, Store, corrupt,
+    Lease, Micros, Result, ShownChange, Store, corrupt,
     db::{here, query, query_as, sql},
     from_json, now,
     patience::patiently,
@@ -26,7 +26,43 @@ fn row_name(build: BuildId, plan: &PlanId) -> String {
     format!("{build}/{plan}")
 }
 
+/// The end of a node of a build's plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeEnd<T> {
+    pub plan: PlanId,
+    /// The part of the outcome that the caller reads.
+    pub outcome: T,
+    pub started_at: Micros,
+    pub ended_at: Micros,
+}
+
+/// The largest number of nodes whose ends are read at once.
+const MAX_ENDS: i64 = 50_000;
+
 impl Store {
+    /// Returns the nodes of a build that have ended, in order of their ends.
+    pub async fn node_ends<T: DeserializeOwned>(&self, build: BuildId) -> Result<Vec<NodeEnd<T>>> {
+        let rows: Vec<(String, String, i64, i64)> = query_as(sql!(
+            "SELECT plan_id, outcome, started_at, ended_at FROM build_nodes WHERE build_id = $1
+             ORDER BY ended_at, plan_id LIMIT $2"
+        ))
+        .bind(build.0)
+        .bind(MAX_ENDS)
+        .fetch_all(&self.read)
+        .await?;
+        let ends = rows
+            .into_iter()
+            .map(|(plan, outcome, started_at, ended_at)| {
+                Ok(NodeEnd {
+                    plan: PlanId::new(plan),
+                    outcome: from_json(&outcome, "node outcome")?,
+                    started_at: Micros(started_at),
+                    ended_at: Micros(ended_at),
+                })
+            });
+        ends.collect()
+    }
+
     /// Commits a node's outcome; `hidden` is the part of it that is sealed. Refused if another
     /// server drives the build.
     pub async fn save_outcome(
@@ -55,6 +91,7 @@ impl Store {
             .execute(&mut tx)
             .await?;
             tx.commit().await?;
+            self.show_quietly(ShownChange::StepChanged(lease.build));
             Ok(())
         })
     }
@@ -115,6 +152,7 @@ impl Store {
             .fetch_one(&mut tx)
             .await?;
             tx.commit().await?;
+            self.show_quietly(ShownChange::StepChanged(lease.build));
             Ok(begun)
         })?;
         let settled = sealed

@@ -6,12 +6,14 @@
 
 mod child;
 mod contents;
+mod dashboard;
 mod destroy;
 mod list;
 mod manage;
 mod objects;
 mod overview;
 mod parts;
+mod ranks;
 mod save;
 mod sources;
 
@@ -19,6 +21,7 @@ use airside_model::{JobId, PipelineId, ResourceId, TeamId};
 use serde_json::{Map, Value};
 
 pub use child::Parent;
+pub use dashboard::{DashboardJob, DashboardOf, DashboardPipeline, JobActivity};
 pub use list::PipelineSummary;
 use list::columns;
 pub use manage::Pausing;

@@ -4,7 +4,7 @@ use airside_model::{TeamId, chain};
 use serde_json::Value;
 
 use crate::{
-    Error, Result, Sealer, Store, corrupt,
+    Error, Result, Sealer, ShownChange, Store, corrupt,
     db::{Tx, here, query, query_as, query_scalar, sql},
 };
 
@@ -88,7 +88,7 @@ impl Store {
             .await?;
         let team = self.set_members(&mut tx, id, auth).await?;
         tx.commit().await?;
-        self.changed();
+        self.show(ShownChange::TeamChanged(team.id));
         Ok(team)
     }
 
@@ -98,7 +98,7 @@ impl Store {
         let (id, is_new) = find_or_make(&mut tx, name).await?;
         let team = self.set_members(&mut tx, id, auth).await?;
         tx.commit().await?;
-        self.changed();
+        self.show(ShownChange::TeamChanged(team.id));
         Ok((team, is_new))
     }
 
@@ -145,7 +145,7 @@ impl Store {
             .execute(&mut tx)
             .await?;
         tx.commit().await?;
-        self.changed();
+        self.show(ShownChange::TeamChanged(id));
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl Store {
             .execute(&mut tx)
             .await?;
         tx.commit().await?;
-        self.changed();
+        self.show(ShownChange::TeamChanged(id));
         Ok(gone == 1)
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Micros, Result, Store, from_json, now, settings::Setting, to_json};
+use crate::{Micros, Result, ShownChange, Store, from_json, now, settings::Setting, to_json};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wall {
@@ -29,7 +29,9 @@ impl Store {
             message: message.to_owned(),
             expires_at: lifetime.map(|lifetime| now().plus(lifetime)),
         };
-        self.set_setting(Setting::Wall, &to_json(&wall)).await
+        self.set_setting(Setting::Wall, &to_json(&wall)).await?;
+        self.show(ShownChange::WallChanged);
+        Ok(())
     }
 
     pub async fn wall(&self) -> Result<Option<Wall>> {
@@ -42,6 +44,8 @@ impl Store {
     }
 
     pub async fn clear_wall(&self) -> Result<()> {
-        self.clear_setting(Setting::Wall).await
+        self.clear_setting(Setting::Wall).await?;
+        self.show(ShownChange::WallChanged);
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@
 use airside_model::{WorkerName, WorkerState};
 
 use crate::{
-    Error, Micros, Result, Store, corrupt,
+    Error, Micros, Result, ShownChange, Store, corrupt,
     db::{here, query, query_as, query_scalar, sql},
     from_json, now, to_json,
 };
@@ -180,7 +180,7 @@ impl Store {
         .bind(arrival == WorkerArrival::Started)
         .fetch_one(&self.write)
         .await?;
-        self.changed();
+        self.show(ShownChange::WorkersChanged);
         state(&text)
     }
 
@@ -199,6 +199,7 @@ impl Store {
             }
         }
         tx.commit().await?;
+        self.show(ShownChange::WorkersChanged);
         Ok(())
     }
 
@@ -210,6 +211,7 @@ impl Store {
         .bind(name.as_str())
         .execute(&self.write)
         .await?;
+        self.show(ShownChange::WorkersChanged);
         Ok(())
     }
 
@@ -243,7 +245,7 @@ impl Store {
             .bind(name.as_str())
             .execute(&self.write)
             .await?;
-        self.changed();
+        self.show(ShownChange::WorkersChanged);
         if changed == 1 {
             return Ok(WorkerChanged::Done);
         }
@@ -276,7 +278,7 @@ impl Store {
         .execute(&self.write)
         .await?;
         if !settled.is_empty() {
-            self.changed();
+            self.show(ShownChange::WorkersChanged);
         }
         let settled = settled.into_iter();
         settled

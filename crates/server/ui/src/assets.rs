@@ -33,9 +33,33 @@ const FILES: &[Asset] = files! {
     "parts.css": CSS;
     "more.css": CSS;
     "page.js": JS;
+    "build.js": JS;
+    "log.js": JS;
+    "log-colour.js": JS;
+    "log-find.js": JS;
+    "log-lines.js": JS;
+    "log-row.js": JS;
+    "actions.js": JS;
+    "dom.js": JS;
+    "fragment.js": JS;
+    "graph.js": JS;
+    "keys.js": JS;
+    "live.js": JS;
+    "live-worker.js": JS;
+    "palette.js": JS;
+    "search.js": JS;
+    "side.js": JS;
+    "stream.js": JS;
+    "times.js": JS;
     "fly.js": JS;
     "lists.js": JS;
     "icon.svg": SVG;
+    "icon-pending.svg": SVG;
+    "icon-started.svg": SVG;
+    "icon-succeeded.svg": SVG;
+    "icon-failed.svg": SVG;
+    "icon-errored.svg": SVG;
+    "icon-aborted.svg": SVG;
 };
 
 static EDITION: LazyLock<String> = LazyLock::new(|| {

@@ -17,6 +17,14 @@ impl PageStatus {
     }
 }
 
+/// Draws a glyph beside its word, so readers skip it.
+pub(crate) fn icon_glyph(status: PageStatus) -> String {
+    let name = status.name();
+    format!(
+        "<svg class=\"glyph glyph-14 s-{name}\" aria-hidden=\"true\"><use href=\"#g-{name}\"/></svg>"
+    )
+}
+
 /// Draws an icon, which readers skip.
 pub(crate) fn icon(name: &str, size: &str) -> String {
     format!("<svg class=\"icon {size}\" aria-hidden=\"true\"><use href=\"#{name}\"/></svg>")
@@ -97,6 +105,11 @@ impl RowTime {
             Self::Done(took) => Some(took),
             Self::Since { passed, .. } => Some(passed),
         }
+    }
+
+    /// Returns the duration so far as text, where nothing counts on.
+    pub(crate) fn plain(self) -> String {
+        self.duration().map_or_else(String::new, whole_text)
     }
 
     /// Draws the duration; `page.js` counts on where it is not over.

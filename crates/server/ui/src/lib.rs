@@ -10,6 +10,7 @@
 //! database, no HTTP. Everything that comes from users is text: templates escape it.
 
 mod assets;
+mod build;
 mod builds;
 mod causality;
 mod download;
@@ -18,6 +19,8 @@ mod fragment;
 mod home;
 mod job;
 mod login;
+mod marks;
+mod pipeline;
 mod resource;
 mod send_button;
 mod shell;
@@ -28,6 +31,11 @@ mod times;
 mod workers;
 
 pub use assets::{Asset, asset, asset_url, edition};
+pub use build::{
+    BuildAction, BuildComparison, BuildHead, BuildInputs, BuildPage, BuildPerson, BuildSection,
+    BuildSteps, BuildTab, BuildTabs, BuildWait, ComparedInput, ComparedStep, InputRow, NewInput,
+    PlannedStep, StepsContext, WaitReason, short_version, step_durations, timeline,
+};
 pub use builds::{BuildsPage, ListedBuild};
 pub use causality::{CausalityColumn, CausalityPage, RelatedJob, RelatedNode};
 pub use download::{DownloadPage, FlyProgram};
@@ -39,6 +47,7 @@ pub use job::{
     NextInputRow, PauseNote,
 };
 pub use login::{FlyToken, LoginForm, LoginNote, LogoutForm};
+pub use pipeline::{GroupTab, PipelineInput, PipelineJob, PipelinePage, PipelineResource};
 pub use resource::{
     CheckNote, OpenedVersion, PinNote, ResourcePage, VersionBuild, VersionJob, VersionRow,
 };

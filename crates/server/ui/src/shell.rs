@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::{asset_url, edition, symbols};
+use crate::{PageStatus, asset_url, edition, symbols};
 
 /// A page's colours: the system's, or the ones that the viewer chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +99,8 @@ pub struct Page {
     pub marks: Vec<(&'static str, String)>,
     /// True if the top bar has the search of the dashboard.
     pub has_search: bool,
+    /// Status that the icon of the browser's tab shows.
+    pub status: Option<PageStatus>,
 }
 
 impl Page {
@@ -121,7 +123,7 @@ impl Page {
             csrf: shell.csrf.as_deref(),
             edition: edition(),
             topics: self.topics.join(" "),
-            icon: asset_url("icon.svg"),
+            icon: asset_url(&icon_name(self.status)),
             styles: ["tokens.css", "base.css", "parts.css", "more.css"].map(asset_url),
             scripts: scripts.map(|name| asset_url(name)).collect(),
             marks: marks(&self.marks),
@@ -137,6 +139,15 @@ impl Page {
             body: &self.body,
         };
         rendered(&whole)
+    }
+}
+
+/// Returns the file of the icon for the browser's tab.
+fn icon_name(status: Option<PageStatus>) -> String {
+    use PageStatus::{Paused, Skipped};
+    match status {
+        None | Some(Paused | Skipped) => "icon.svg".to_owned(),
+        Some(status) => format!("icon-{}.svg", status.name()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A request for a page: its viewer, and the shell that its page gets.
 
+use airside_auth::Action;
 use airside_ui::{Page, Shell, Theme, fragments};
 use axum::{
     extract::FromRequestParts,
@@ -22,6 +23,12 @@ impl PageRequest {
     /// Returns the first value of this name in the query.
     pub(crate) fn query(&self, name: &str) -> Option<String> {
         query_value(&self.uri, name)
+    }
+
+    /// Returns true if the page offers this action to its viewer: the viewer may do it, and the page
+    /// can prove that the viewer meant to.
+    pub(crate) fn may(&self, action: Action) -> bool {
+        self.shell.csrf.is_some() && self.scope.may(action)
     }
 
     /// Answers with the page, or with the parts of it that `?part=` names.

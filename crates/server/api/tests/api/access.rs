@@ -109,9 +109,10 @@ async fn every_route_lets_in_exactly_those_that_the_table_says(database: TestDat
         let (method, path) = example(action, &build);
         let bad = server.call(Some("bad"), method, &path).await.status;
         // A page leads to the login.
-        let unknown = match action.is_page() {
-            true => StatusCode::SEE_OTHER,
-            false => StatusCode::UNAUTHORIZED,
+        let unknown = if action.is_page() {
+            StatusCode::SEE_OTHER
+        } else {
+            StatusCode::UNAUTHORIZED
         };
         if action.access() != RequiredAccess::Public {
             assert_eq!(bad, unknown, "{action:?} with a bad token");

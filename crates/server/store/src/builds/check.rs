@@ -4,7 +4,7 @@ use airside_model::{BuildId, BuildStatus, PipelineId, Plan, ResourceId, TeamId};
 
 use super::{Build, fetch, plan_name};
 use crate::{
-    Micros, Result, Store, corrupt,
+    Micros, Result, ShownChange, Store, corrupt,
     db::{Tx, here, query, query_scalar, sql},
     now, to_json,
 };
@@ -66,10 +66,14 @@ impl Store {
         .fetch_one(&mut tx)
         .await?;
         self.save_plan(&mut tx, BuildId(id), new.plan).await?;
-        let build = fetch(&mut tx, BuildId(id)).await?;
+        let created = fetch(&mut tx, BuildId(id)).await?;
         tx.commit().await?;
-        self.changed();
-        build.ok_or_else(|| corrupt("a build that was just made is not there"))
+        self.show(ShownChange::CheckBegan {
+            build: BuildId(id),
+            pipeline: new.pipeline,
+            resource: new.resource,
+        });
+        created.ok_or_else(|| corrupt("a build that was just made is not there"))
     }
 
     /// Makes a build of a check that has ended. Its log is still to be written and closed.
@@ -91,6 +95,12 @@ impl Store {
         .await?;
         self.save_plan(&mut tx, BuildId(id), ended.plan).await?;
         tx.commit().await?;
+        self.show(ShownChange::CheckShown {
+            build: BuildId(id),
+            pipeline: ended.pipeline,
+            resource: Some(ended.resource),
+            ok: ended.status == BuildStatus::Succeeded,
+        });
         Ok(BuildId(id))
     }
 

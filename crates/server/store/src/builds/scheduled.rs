@@ -4,7 +4,7 @@ use airside_model::{BuildId, BuildStatus, JobId, PipelineId};
 
 use super::{Build, fetch};
 use crate::{
-    Micros, News, Result, Store, corrupt,
+    Micros, News, Result, ShownChange, Store, corrupt,
     db::{Tx, here, query, query_as, query_scalar, sql},
     now,
     patience::patiently,
@@ -98,6 +98,7 @@ impl Store {
             .bind(build.0)
             .execute(&self.write)
             .await?;
+        self.show(ShownChange::BuildChanged(build));
         Ok(())
     }
 

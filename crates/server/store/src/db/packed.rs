@@ -49,19 +49,23 @@ pub(crate) async fn fetch_packed<'a, T: Unpack>(
     on: impl Into<On<'a>>,
 ) -> Result<Vec<T>> {
     let packed: Option<String> = query_scalar(sql).bind_all(values).fetch_one(on).await?;
-    let packed = packed.unwrap_or_default();
-    let mut fields = Fields(&packed);
-    let mut rows = Vec::new();
-    while !fields.0.is_empty() {
-        rows.push(T::unpack(&mut fields)?);
-    }
-    Ok(rows)
+    Fields::list(&packed.unwrap_or_default())
 }
 
 /// The fields that are still to be read.
 pub(crate) struct Fields<'a>(&'a str);
 
 impl<'a> Fields<'a> {
+    /// Reads all rows of a packed list.
+    pub(crate) fn list<T: Unpack>(packed: &'a str) -> Result<Vec<T>> {
+        let mut fields = Fields(packed);
+        let mut rows = Vec::new();
+        while !fields.0.is_empty() {
+            rows.push(T::unpack(&mut fields)?);
+        }
+        Ok(rows)
+    }
+
     pub(crate) fn text_if_any(&mut self) -> Result<Option<&'a str>> {
         let Some(length) = self.until(':')? else {
             return Ok(None);

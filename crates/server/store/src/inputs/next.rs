@@ -3,7 +3,7 @@
 use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
 
 use crate::{
-    Result, Store,
+    Result, ShownChange, Store,
     db::{here, query, query_as, sql},
     from_json,
 };
@@ -64,7 +64,7 @@ impl Store {
             .await?;
         }
         tx.commit().await?;
-        self.changed();
+        self.show(ShownChange::NextInputsChanged(job));
         Ok(())
     }
 

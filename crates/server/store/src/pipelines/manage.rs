@@ -3,7 +3,7 @@
 use airside_model::{PipelineId, TeamId};
 
 use crate::{
-    Error, InstanceVars, News, Result, Store,
+    Error, InstanceVars, News, Result, ShownChange, Store,
     db::{execute_for, here, query, query_scalar, sql},
     now,
 };
@@ -148,7 +148,7 @@ impl Store {
             }
         }
         tx.commit().await?;
-        self.changed();
+        self.show(ShownChange::PipelinesOrdered(team));
         Ok(())
     }
 
@@ -186,7 +186,7 @@ impl Store {
             }
         }
         tx.commit().await?;
-        self.changed();
+        self.show(ShownChange::PipelinesOrdered(team));
         Ok(())
     }
 }

@@ -4,8 +4,8 @@ use airside_model::{PipelineId, Quota, ResourceId, SaveJob, SaveResource, TeamId
 use serde_json::Value;
 
 use super::{
-    Pipeline, PipelineClaim, PipelineSummary, contents, list, open_config, sealed_as, sources,
-    summary_of,
+    Pipeline, PipelineClaim, PipelineSummary, contents, list, open_config, ranks, sealed_as,
+    sources, summary_of,
 };
 use crate::{
     Error, InstanceVars, News, Result, Store, corrupt,
@@ -78,7 +78,7 @@ impl Store {
         let sealed = self.sealer().seal(&sealed_as(id), config.as_bytes());
         query(sql!(
             "UPDATE pipelines SET archived = FALSE, parent_job_id = NULL, parent_build_id = NULL,
-               config = $1, summary = $2, config_version = $3, updated_at = $4
+               config = $1, summary = $2, config_version = $3, updated_at = $4, ranks = $6
              WHERE id = $5"
         ))
         .bind(sealed)
@@ -86,6 +86,7 @@ impl Store {
         .bind(version)
         .bind(now().0)
         .bind(id.0)
+        .bind(ranks::ranks(&save.jobs))
         .execute(&mut *tx)
         .await?;
         let (team, resources) = (save.team, save.resources.len() as i64);

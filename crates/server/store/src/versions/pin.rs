@@ -3,7 +3,7 @@
 use airside_model::{ResourceId, ResourceVersionId, Version};
 
 use crate::{
-    News, Result, Store,
+    News, Result, ShownChange, Store,
     db::{here, query, query_as, sql},
 };
 
@@ -85,6 +85,9 @@ impl Store {
         .bind(resource.0)
         .execute(&self.write)
         .await?;
+        if changed > 0 {
+            self.show(ShownChange::ResourceChanged(resource));
+        }
         Ok(changed > 0)
     }
 }

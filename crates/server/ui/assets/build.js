@@ -1,0 +1,381 @@
+// The page of a build: opens the output of steps that are open, follows what runs, and knows keys,
+// marked lines and the search.
+import { refreshParts, registerKeys, toast } from './page.js';
+import { keep, kept } from './dom.js';
+import { LogView } from './log.js';
+import { TIME_MODES } from './log-row.js';
+import { Find } from './log-find.js';
+
+const build = document.body.dataset.buildId ?? '';
+/** @type {Map<HTMLElement, LogView>} */
+const views = new Map();
+const page = {
+  build,
+  began: 0,
+  mode: kept('log.time', TIME_MODES[0]),
+  wrap: kept('log.wrap', false),
+  dark: false,
+  isRunning: false,
+};
+let follows = false;
+
+const logs = () => [...document.querySelectorAll('[data-log-step]')].filter((it) => it instanceof HTMLElement);
+const find = new Find(build, () => logs().map((log) => log.dataset.logStep ?? ''), showFind);
+
+/** Returns the output of a step, opened. */
+function viewOf(step) {
+  const log = logs().find((one) => one.dataset.logStep === step);
+  if (!log) return null;
+  reveal(log);
+  sync();
+  return views.get(log) ?? null;
+}
+
+/** Opens everything around an element. */
+function reveal(element) {
+  for (let at = element.parentElement; at; at = at.parentElement) {
+    if (at instanceof HTMLDetailsElement) at.open = true;
+    if (at.dataset.attemptBody) showAttempt(at.dataset.attemptBody);
+  }
+}
+
+/** Makes views of outputs that are shown, and forgets those that left the page. */
+function sync() {
+  readPage();
+  for (const [element] of views) if (!element.isConnected) views.delete(element);
+  for (const element of logs()) {
+    if (views.has(element) || !element.parentElement?.checkVisibility()) continue;
+    const state = element.closest('.step')?.getAttribute('data-state');
+    const view = new LogView(element, { ...page, isRunning: state === 'started' });
+    Object.defineProperty(view.page, 'mode', { get: () => page.mode });
+    Object.defineProperty(view.page, 'dark', { get: () => page.dark });
+    view.hits = hitsOf(view.step);
+    view.more.addEventListener('click', () => {
+      follows = true;
+      view.scrollToEnd();
+      showMore();
+    });
+    views.set(element, view);
+    view.open().then(() => followEnd());
+  }
+}
+
+function readPage() {
+  const root = document.documentElement.dataset.theme;
+  page.dark = root === 'dark' || (root !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
+  const steps = document.getElementById('steps');
+  page.isRunning = steps?.dataset.status === 'started';
+  page.began = Number(steps?.dataset.began ?? 0);
+  document.body.classList.toggle('wraps', page.wrap);
+}
+
+// Drawing follows the eye, once a frame.
+let frame = 0;
+function drawSoon() {
+  frame ||= requestAnimationFrame(() => {
+    frame = 0;
+    for (const view of views.values()) view.draw();
+  });
+}
+addEventListener('scroll', () => {
+  const last = running();
+  if (last) follows = last.isAtEnd();
+  showMore();
+  drawSoon();
+}, { passive: true });
+addEventListener('resize', drawSoon);
+document.addEventListener('toggle', () => {
+  sync();
+  drawSoon();
+}, true);
+new MutationObserver(() => {
+  readPage();
+  for (const view of views.values()) view.redraw();
+}).observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] });
+
+// Following: the end of the last step that runs stays in view until one scrolls away from it.
+function running() {
+  const shown = [...views.values()].filter((view) => !view.lines.ended && view.lines.total > 0 && view.element.checkVisibility());
+  return shown.at(-1) ?? null;
+}
+
+function followEnd() {
+  const last = running();
+  if (follows && last) last.scrollToEnd();
+  showMore();
+}
+
+function showMore() {
+  const last = running();
+  for (const view of views.values()) {
+    const fresh = view.lines.total - view.seen;
+    if (view === last && !follows && fresh > 0 && view.seen > 0) view.more.textContent = `${fresh.toLocaleString('en')} new lines ↓`;
+    view.more.hidden = !(view === last && !follows && fresh > 0 && view.seen > 0);
+    if (follows || view !== last || view.seen === 0) view.seen = view.lines.total;
+  }
+}
+
+/** Looks for further lines of all steps that may have some. */
+function poke() {
+  for (const view of views.values()) {
+    if (!view.lines.ended || view.lines.trouble) view.poke().then(followEnd);
+  }
+}
+for (const name of ['airside:patch', 'airside:state', 'airside:part']) {
+  document.addEventListener(name, (event) => {
+    if (event.detail?.topic === `build:${build}`) poke();
+  });
+}
+document.addEventListener('airside:hello', poke);
+document.addEventListener('airside:parts', ({ detail }) => {
+  if (detail.ids.includes('head')) showStatus();
+  if (!detail.ids.includes('steps')) return;
+  sync();
+  poke();
+});
+
+const SIGNS = { succeeded: '✓', failed: '✗', errored: '⚠', aborted: '⊘', started: '◐', pending: '…' };
+
+/** Shows the build's status in the browser's tab. */
+function showStatus() {
+  const status = document.getElementById('head')?.dataset.status ?? '';
+  if (!SIGNS[status]) return;
+  document.title = document.title.replace(/^\S+/, SIGNS[status]);
+  const icon = document.querySelector('link[rel="icon"]');
+  if (icon instanceof HTMLLinkElement) icon.href = new URL(`./icon-${status}.svg`, import.meta.url).href;
+}
+
+// Marked lines: `#L<step>:<line>` and `#L<step>:<line>:<line>`, as Concourse writes them.
+function readHash() {
+  const found = /^#L(.+?):(\d+)(?::(\d+))?$/.exec(decodeURIComponent(location.hash));
+  if (!found) {
+    const step = location.hash.startsWith('#S') && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (step) reveal(step.firstElementChild ?? step);
+    return;
+  }
+  const [first, last] = [Number(found[2]), Number(found[3] ?? found[2])].sort((a, b) => a - b);
+  const view = viewOf(found[1]);
+  if (!view) {
+    // A substep that the page does not draw by itself.
+    const address = new URL(location.href);
+    if (address.searchParams.get('step') === found[1]) return;
+    address.searchParams.set('step', found[1]);
+    location.replace(address);
+    return;
+  }
+  follows = false;
+  for (const other of views.values()) if (other !== view && other.marked) other.mark(null);
+  view.mark([first, last]);
+  view.show(first);
+}
+addEventListener('hashchange', readHash);
+
+document.addEventListener('click', (event) => {
+  const target = event.target instanceof Element ? event.target : null;
+  const number = target?.closest('.line > a:not(.out)');
+  if (number instanceof HTMLAnchorElement && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    markLine(number.closest('[data-log-step]'), Number(number.textContent), event.shiftKey);
+  }
+  const attempt = target?.closest('[data-attempt]');
+  if (attempt instanceof HTMLElement && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    showAttempt(attempt.dataset.attempt ?? '');
+    sync();
+  }
+  const tool = target?.closest('[data-log]');
+  if (tool instanceof HTMLElement) TOOLS[tool.dataset.log ?? '']?.(tool);
+});
+
+function markLine(log, line, extends_) {
+  const view = views.get(log);
+  if (!view) return;
+  const from = extends_ && view.marked ? view.marked[0] : line;
+  const [first, last] = [from, line].sort((a, b) => a - b);
+  for (const other of views.values()) if (other !== view && other.marked) other.mark(null);
+  view.mark([first, last]);
+  history.replaceState(null, '', `#L${view.step}:${first}${first === last ? '' : `:${last}`}`);
+}
+
+function showAttempt(id) {
+  const body = document.getElementById(`A${id}`);
+  const tabs = document.querySelector(`[data-attempt="${CSS.escape(id)}"]`)?.parentElement;
+  if (!body || !tabs) return;
+  for (const tab of tabs.querySelectorAll('[data-attempt]')) {
+    const isIt = tab.getAttribute('data-attempt') === id;
+    if (isIt) tab.setAttribute('aria-current', 'true');
+    else tab.removeAttribute('aria-current');
+    document.getElementById(`A${tab.getAttribute('data-attempt')}`)?.toggleAttribute('hidden', !isIt);
+  }
+}
+
+// Find.
+const field = document.getElementById('find');
+const pressed = (name) => document.querySelector(`[data-log="${name}"]`)?.getAttribute('aria-pressed') === 'true';
+let typing = 0;
+function look() {
+  if (!(field instanceof HTMLInputElement)) return;
+  find.start(field.value, { regex: pressed('regex'), matchCase: pressed('case') });
+}
+field?.addEventListener('input', () => {
+  clearTimeout(typing);
+  typing = setTimeout(look, 200);
+});
+field?.addEventListener('keydown', (event) => {
+  if (event.key === 'Enter') goTo(find.move(event.shiftKey ? -1 : 1));
+  if (event.key !== 'Escape') return;
+  field.value = '';
+  look();
+  field.blur();
+});
+
+function hitsOf(step) {
+  const hits = new Map();
+  for (const hit of find.hits) if (hit.step === step) hits.set(hit.line, hit.spans);
+  return hits;
+}
+
+function showFind() {
+  const count = document.getElementById('find-count');
+  if (count) count.textContent = find.words();
+  for (const view of views.values()) {
+    view.hits = hitsOf(view.step);
+    view.at = null;
+    view.redraw();
+  }
+}
+
+async function goTo(hit) {
+  if (!hit) return;
+  const count = document.getElementById('find-count');
+  if (count) count.textContent = find.words();
+  const view = viewOf(hit.step);
+  if (!view) return;
+  follows = false;
+  for (const other of views.values()) other.at = null;
+  view.hits = hitsOf(hit.step);
+  view.at = [hit.line, 0];
+  await view.show(hit.line);
+}
+
+document.addEventListener('keydown', (event) => {
+  const isFind = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'f';
+  // The second time it is the browser's own.
+  if (!isFind || !(field instanceof HTMLInputElement) || document.activeElement === field || !field.checkVisibility()) return;
+  event.preventDefault();
+  field.select();
+});
+
+const TOOLS = {
+  previous: () => goTo(find.move(-1)),
+  next: () => goTo(find.move(1)),
+  case: toggleFind,
+  regex: toggleFind,
+  wrap: () => {
+    page.wrap = !page.wrap;
+    keep('log.wrap', page.wrap);
+    showTools();
+  },
+  time: () => {
+    page.mode = TIME_MODES[(TIME_MODES.indexOf(page.mode) + 1) % TIME_MODES.length];
+    keep('log.time', page.mode);
+    showTools();
+  },
+};
+
+function toggleFind(button) {
+  button.setAttribute('aria-pressed', String(button.getAttribute('aria-pressed') !== 'true'));
+  look();
+}
+
+function showTools() {
+  document.body.classList.toggle('wraps', page.wrap);
+  document.body.classList.toggle('timeless', page.mode === 'No times');
+  document.querySelector('[data-log="wrap"]')?.setAttribute('aria-pressed', String(page.wrap));
+  const mode = document.getElementById('time-mode');
+  if (mode) mode.textContent = page.mode;
+  document.getElementById('tools')?.removeAttribute('hidden');
+  for (const view of views.values()) view.redraw();
+}
+
+// Keys.
+const press = (name) => document.querySelector(`.head-actions [data-action="${name}"]:not(:disabled)`)?.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true }));
+const tabs = () => [...document.querySelectorAll('#tabs a[data-key]')];
+function neighbour(by) {
+  const all = tabs();
+  const here = all.findIndex((tab) => tab.hasAttribute('aria-current'));
+  const next = all[here + by];
+  if (here >= 0 && next instanceof HTMLAnchorElement) location.assign(next.href);
+}
+
+/** Goes to the next step that failed, or the one before. */
+function failure(by) {
+  const bad = [...document.querySelectorAll('.step')].filter((step) => /failed|errored/.test(step.getAttribute('data-state') ?? '') && step.querySelector(':scope > .step-body > .log'));
+  if (bad.length === 0) return toast('No step failed', 'pending');
+  const tops = bad.map((step) => step.getBoundingClientRect().top - 120);
+  const after = by > 0 ? tops.findIndex((top) => top > 4) : tops.findLastIndex((top) => top < -4);
+  const step = bad[after < 0 ? (by > 0 ? 0 : bad.length - 1) : after];
+  follows = false;
+  reveal(step.firstElementChild ?? step);
+  scrollTo({ top: step.getBoundingClientRect().top + scrollY - 120 });
+  step.querySelector('summary')?.focus({ preventScroll: true });
+}
+
+/** Returns the step that has the focus, or else the first below the top of the window. */
+function stepAtHand() {
+  const focused = document.activeElement?.closest('.step');
+  return focused ?? [...document.querySelectorAll('.step')].find((step) => step.getBoundingClientRect().top >= 48) ?? null;
+}
+
+function openAll() {
+  const all = [...document.querySelectorAll('details.step:not(.is-off)')].filter((step) => step instanceof HTMLDetailsElement);
+  const open = all.some((step) => !step.open);
+  for (const step of all) step.open = open;
+}
+
+registerKeys([
+  { key: 'h', text: 'Newer build', run: () => neighbour(-1) },
+  { key: 'l', text: 'Older build', run: () => neighbour(1) },
+  { key: 'j', text: 'Scroll down', run: () => scrollBy({ top: 60 }) },
+  { key: 'k', text: 'Scroll up', run: () => scrollBy({ top: -60 }) },
+  { key: 'g g', text: 'Top', run: () => scrollTo({ top: 0 }) },
+  { key: 'G', text: 'End, and follow', run: () => {
+    follows = true;
+    scrollTo({ top: document.documentElement.scrollHeight });
+    followEnd();
+  } },
+  { key: 'T', text: 'Trigger', run: () => press('trigger') },
+  { key: 'R', text: 'Rerun', run: () => press('rerun') },
+  { key: 'A', text: 'Abort', run: () => press('abort') },
+  { key: ']', text: 'Next failure', run: () => failure(1) },
+  { key: '[', text: 'Failure before', run: () => failure(-1) },
+  { key: 'e', text: 'Open or close the step', run: () => {
+    const step = stepAtHand();
+    if (step instanceof HTMLDetailsElement) step.open = !step.open;
+  } },
+  { key: 'E', text: 'Open or close all steps', run: openAll },
+  { key: 'n', text: 'Next hit', run: () => goTo(find.move(1)) },
+  { key: 'N', text: 'Hit before', run: () => goTo(find.move(-1)) },
+  { key: 'w', text: 'Wrap lines', run: () => TOOLS.wrap() },
+  { key: 't', text: 'Times of lines', run: () => TOOLS.time() },
+  { key: 'c', text: 'Copy the address', run: async () => {
+    await navigator.clipboard?.writeText(location.href);
+    toast('Address copied');
+  } },
+]);
+
+const asked = new URLSearchParams(location.search).get('find');
+if (asked && field instanceof HTMLInputElement) {
+  field.value = asked;
+  look();
+}
+readPage();
+follows = page.isRunning && !location.hash;
+showTools();
+sync();
+readHash();
+document.querySelector('#tabs [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+// Whoever comes from the cache of the browser sees what is true now.
+addEventListener('pageshow', (event) => {
+  if (event.persisted) refreshParts(['tabs', 'head', 'steps']);
+});
