@@ -11,6 +11,10 @@ pub const MAX_STYLES: usize = 1024;
 /// The most bytes of all addresses of links in one row. Text beyond has no link.
 pub const MAX_LINK_BYTES: usize = 8 * 1024;
 
+/// The farthest column that blanks are put before, behind a shorter row: moving the cursor to the
+/// right takes few bytes, and would take much memory.
+const MAX_PADDING: usize = 1024;
+
 /// Number of styles that are compared before a style is kept once more.
 const LOOK_BACK: usize = 8;
 
@@ -84,7 +88,8 @@ impl TerminalRow {
     pub(crate) fn write(&mut self, column: u32, text: &str, style: &TerminalStyle) {
         let style = self.number(style);
         let end = MAX_COLUMNS as usize;
-        let start = (column as usize).min(end);
+        let padded = self.cells.len().max(MAX_PADDING);
+        let start = (column as usize).min(padded);
         if self.cells.len() < start {
             self.cells.resize(start, BLANK);
         }

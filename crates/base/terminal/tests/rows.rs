@@ -226,7 +226,18 @@ fn a_long_row_is_cut_and_says_so() {
         b"\x1b[65535Cz",
     ]);
     assert_eq!((rows[0].cut(), rows[0].text().as_str()), (0, "y"));
-    assert_eq!((rows[1].cut(), rows[1].text().trim_start()), (1, ""));
+    assert_eq!((rows[1].cut(), rows[1].text().trim_start()), (0, "z"));
+}
+
+#[test]
+fn moving_to_the_right_makes_few_blanks() {
+    let rows = texts("\x1b[65535Ca\x1b[9Cb\ra\x1b[1023Cc\n\x1b[3Cd");
+    assert_eq!(rows[0].len(), 1024 + 2);
+    assert!(
+        rows[0].starts_with("a   ") && rows[0].ends_with(" cb"),
+        "{rows:?}"
+    );
+    assert_eq!(rows[1], "   d");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use airside_limits::Busy;
+use airside_lines::LinesError;
 use airside_model::chain;
 use airside_setting::SetPipelineError;
 use axum::{
@@ -56,6 +57,8 @@ pub(crate) enum ApiError {
     Store(#[source] airside_store::Error),
     #[error("the engine failed")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("the lines of a build cannot be read")]
+    Lines(#[source] LinesError),
     #[error("{0}")]
     Internal(&'static str),
 }
@@ -121,6 +124,15 @@ impl From<AbortError> for ApiError {
     }
 }
 
+impl From<LinesError> for ApiError {
+    fn from(error: LinesError) -> Self {
+        match error {
+            error @ LinesError::Busy => Self::Busy(error.to_string()),
+            error => Self::Lines(error),
+        }
+    }
+}
+
 impl From<Busy> for ApiError {
     fn from(busy: Busy) -> Self {
         match busy {
@@ -158,9 +170,11 @@ impl ApiError {
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
             Self::Store(error) if error.is_out_of_space() => StatusCode::INSUFFICIENT_STORAGE,
-            Self::StaleConfig | Self::Store(_) | Self::Engine(_) | Self::Internal(_) => {
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
+            Self::StaleConfig
+            | Self::Store(_)
+            | Self::Engine(_)
+            | Self::Lines(_)
+            | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }
@@ -201,6 +215,10 @@ impl IntoResponse for ApiError {
                 RequestFault::new(FaultKind::Failed, error).on(response)
             }
             Self::Engine(error) => {
+                let response = (status, FAILED).into_response();
+                RequestFault::new(FaultKind::Failed, error).on(response)
+            }
+            Self::Lines(error) => {
                 let response = (status, FAILED).into_response();
                 RequestFault::new(FaultKind::Failed, error).on(response)
             }

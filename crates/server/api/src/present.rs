@@ -8,6 +8,7 @@ pub(crate) mod build;
 pub(crate) mod causality;
 pub(crate) mod container;
 pub(crate) mod job;
+pub(crate) mod lines;
 pub(crate) mod pipeline;
 pub(crate) mod resource;
 pub(crate) mod team;

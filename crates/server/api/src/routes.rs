@@ -15,6 +15,8 @@ mod id_tokens;
 mod info;
 mod job_inputs;
 mod jobs;
+mod lines;
+mod log_text;
 mod one_off;
 mod pipelines;
 mod resources;
@@ -192,6 +194,9 @@ fn builds_and_workers(routes: Routes) -> Routes {
         .on(Action::GetBuild, builds::get)
         .on(Action::GetBuildPlan, builds::plan)
         .on(Action::BuildEvents, events::follow)
+        .on(Action::BuildLines, lines::window)
+        .on(Action::FindBuildLines, lines::find)
+        .on(Action::BuildLogText, log_text::stream_text)
         .on(Action::GetBuildPreparation, builds::preparation)
         .on(Action::AbortBuild, builds::abort)
         .on(Action::ListAgentTokens, agents::list)
@@ -226,6 +231,7 @@ fn builds_and_workers(routes: Routes) -> Routes {
 
 fn pages(routes: Routes) -> Routes {
     routes
+        .on(Action::GoToName, web::go::find)
         .page(Action::ShowDashboard, web::dashboard::show)
         .page(Action::ShowPipeline, web::pipeline::show)
         .page(Action::ShowJob, web::job::show)

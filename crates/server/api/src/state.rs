@@ -7,6 +7,7 @@ use airside_checks::CheckRequests;
 use airside_hub::Hub;
 use airside_identity_providers::Connectors;
 use airside_limits::Transfers;
+use airside_lines::BuildLines;
 use airside_logs::Logs;
 use airside_model::TeamId;
 use airside_secrets::{Credentials, IdTokens};
@@ -37,6 +38,8 @@ pub struct ApiState {
     pub auth: Auth,
     pub builds: Arc<dyn Builds>,
     pub logs: Logs,
+    /// The lines of builds' output, and their indexes.
+    pub(crate) lines: BuildLines,
     pub metrics: Metrics,
     /// Address at which users reach this server; links begin with it. No slash at the end.
     pub external_url: Arc<str>,
@@ -82,6 +85,7 @@ impl ApiState {
             store,
             auth,
             builds,
+            lines: BuildLines::new(logs.clone()),
             logs,
             metrics,
             external_url,

@@ -13,6 +13,7 @@ pub(crate) mod builds;
 pub(crate) mod causality;
 pub(crate) mod dashboard;
 pub(crate) mod download;
+pub(crate) mod go;
 pub(crate) mod job;
 mod links;
 mod offer;

@@ -286,6 +286,8 @@ actions! {
     RevokeAgentToken: Delete "/api/v1/agents/{agent_name}/token", ADMIN;
 
     // Pages, at Concourse's addresses; ours begin with /airside.
+    GoToName: Get "/airside/v1/go", Filtered;
+
     ShowDashboard: Get "/", Filtered;
     ShowPipeline: Get "/teams/{team_name}/pipelines/{pipeline_name}", ExposedPipeline;
     ShowJob: Get "/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}", ExposedPipeline;
@@ -298,6 +300,11 @@ actions! {
     ShowBuild: Get "/builds/{build_id}", ExposedPipeline;
     ShowBuilds: Get "/airside/builds", Filtered;
     ShowWorkers: Get "/airside/workers", SomeTeam;
+
+    // Ours: output by lines, for the web UI.
+    BuildLines: Get "/airside/v1/builds/{build_id}/lines", ExposedJob;
+    FindBuildLines: Get "/airside/v1/builds/{build_id}/find", ExposedJob;
+    BuildLogText: Get "/airside/v1/builds/{build_id}/log.txt", ExposedJob;
     ShowTeams: Get "/airside/teams", SomeTeam;
     ShowTeam: Get "/airside/teams/{team_name}", VIEWER;
     ShowDownstream: Get

@@ -1,6 +1,6 @@
 //! Reading a log as it grows.
 
-use std::{io, sync::Arc};
+use std::sync::Arc;
 
 use airside_model::BuildId;
 use futures::{StreamExt, stream::BoxStream};
@@ -8,13 +8,10 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::{
-    Envelope, Error, Live, LogEntry, Logs, Progress, Recent, Result,
-    segment::{self, Record, Records},
+    Error, Live, LogEntry, Logs, Progress, Recent, Result,
+    files::{BATCH_BYTES, LogFiles},
     writer::blocking,
 };
-
-/// The most that is read ahead for one follower.
-const BATCH_BYTES: usize = 256 * 1024;
 
 impl Logs {
     /// Everything from entry `from` on, as it becomes durable; ends when the log is closed.
@@ -38,11 +35,9 @@ impl Logs {
         let Live { progress, recent } = self.live(build);
         let follower = Follower {
             build,
-            logs: self.clone(),
             progress: progress.subscribe(),
             recent,
-            next: from,
-            open: None,
+            files: LogFiles::new(self.folder(build), from),
         };
         let batches = futures::stream::unfold(Some(follower), |follower| async move {
             let follower = follower?;
@@ -58,26 +53,16 @@ impl Logs {
 
 struct Follower {
     build: BuildId,
-    logs: Logs,
     progress: watch::Receiver<Progress>,
     recent: Arc<Mutex<Recent>>,
-    next: u64,
-    open: Option<Open>,
-}
-
-/// The segment being read, and where the next one begins.
-struct Open {
-    records: Records,
-    /// Read already, to see that the segment has what is wanted.
-    first: Option<Record>,
-    end: u64,
+    files: LogFiles,
 }
 
 impl Follower {
     /// Waits for entries and reads some; none means the end.
     async fn batch(mut self) -> Result<(Self, Vec<LogEntry>)> {
         loop {
-            let next = self.next;
+            let next = self.files.next();
             let ready = self
                 .progress
                 .wait_for(|progress| progress.durable > next || progress.closed)
@@ -93,7 +78,7 @@ impl Follower {
             }
             let build = self.build;
             let read = blocking(move || {
-                let batch = self.read(progress.durable)?;
+                let batch = self.files.read(progress.durable)?;
                 Ok((self, batch))
             });
             let (follower, batch) = read.await.map_err(|source| Error::Io {
@@ -111,82 +96,10 @@ impl Follower {
     /// Returns entries from memory. Durable entries are announced after they got here, so that none
     /// is seen too early.
     fn remembered(&mut self) -> Vec<LogEntry> {
-        let entries = self.recent.lock().entries(self.next, BATCH_BYTES);
+        let entries = self.recent.lock().entries(self.files.next(), BATCH_BYTES);
         if let Some(last) = entries.last() {
-            self.next = last.id + 1;
-            // It is no longer where the next entry is.
-            self.open = None;
+            self.files.skip_to(last.id + 1);
         }
         entries
-    }
-
-    fn read(&mut self, durable: u64) -> io::Result<Vec<LogEntry>> {
-        let mut batch = Vec::new();
-        let mut bytes = 0;
-        while self.next < durable && bytes < BATCH_BYTES {
-            let Some(open) = &mut self.open else {
-                if !self.open_segment()? {
-                    break;
-                }
-                continue;
-            };
-            let record = match open.first.take() {
-                Some(record) => Some(record),
-                None if self.next < open.end => open.records.next()?,
-                None => None,
-            };
-            let Some(record) = record else {
-                // Either its end, or records that came after it was opened: look again.
-                self.open = None;
-                if !self.open_segment()? {
-                    break;
-                }
-                continue;
-            };
-            bytes += record.envelope.len();
-            batch.push(LogEntry {
-                id: self.next,
-                envelope: Envelope::new(record.envelope),
-            });
-            self.next += 1;
-        }
-        Ok(batch)
-    }
-
-    /// Opens the segment that holds the next entry; `false` if there is none (yet).
-    fn open_segment(&mut self) -> io::Result<bool> {
-        loop {
-            let segments = segment::list(&self.logs.folder(self.build))?;
-            let Some(index) = segments
-                .iter()
-                .rposition(|segment| segment.first <= self.next)
-            else {
-                return Ok(false);
-            };
-            let end = segments
-                .get(index + 1)
-                .map_or(u64::MAX, |following| following.first);
-            match segments[index].read() {
-                // A compressed one has taken its place meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                records => return self.skip_to_next(records?, segments[index].first, end),
-            }
-        }
-    }
-
-    fn skip_to_next(&mut self, mut records: Records, first: u64, end: u64) -> io::Result<bool> {
-        for _ in first..self.next {
-            if records.next()?.is_none() {
-                return Ok(false);
-            }
-        }
-        let first = records.next()?;
-        let found = first.is_some();
-        self.open = first.map(|record| Open {
-            records,
-            first: Some(record),
-            end,
-        });
-        Ok(found)
     }
 }

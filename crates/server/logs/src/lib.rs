@@ -18,6 +18,7 @@
 //! readers stop in an older one where the newer begins.
 
 mod entry;
+mod files;
 mod follow;
 mod outline;
 mod recent;
@@ -36,6 +37,7 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 pub use entry::{Envelope, LogEntry};
+pub use files::LogReader;
 pub use writer::LogWriter;
 
 use recent::Recent;
@@ -59,6 +61,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 struct Progress {
     durable: u64,
     closed: bool,
+}
+
+/// The part of a build's log that is there now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogExtent {
+    /// Entries before this one are durable; the largest number if the log is closed.
+    pub durable: u64,
+    /// Nothing more will come.
+    pub closed: bool,
 }
 
 /// State that writers and followers of one log share.
@@ -127,6 +138,32 @@ impl Logs {
         })
     }
 
+    /// Returns how much of a log is there. Looks at the disk unless the log is being written or
+    /// followed.
+    pub fn extent(&self, build: BuildId) -> LogExtent {
+        let live = self.inner.live.lock().get(&build).cloned();
+        let progress = match live {
+            Some(live) => *live.progress.borrow(),
+            None => self.progress(build),
+        };
+        let durable = if progress.closed {
+            u64::MAX
+        } else {
+            progress.durable
+        };
+        LogExtent {
+            durable,
+            closed: progress.closed,
+        }
+    }
+
+    /// Returns the progress of a log that nothing in this process writes.
+    fn progress(&self, build: BuildId) -> Progress {
+        let closed = segment::is_closed(&self.folder(build));
+        let durable = if closed { u64::MAX } else { 0 };
+        Progress { durable, closed }
+    }
+
     fn folder(&self, build: BuildId) -> PathBuf {
         self.inner.root.join(build.to_string())
     }
@@ -139,10 +176,8 @@ impl Logs {
             return live.clone();
         }
         all.retain(|_, live| live.progress.receiver_count() > 0 || !live.progress.borrow().closed);
-        let closed = segment::is_closed(&self.folder(build));
-        let durable = if closed { u64::MAX } else { 0 };
         let live = Live {
-            progress: watch::Sender::new(Progress { durable, closed }),
+            progress: watch::Sender::new(self.progress(build)),
             recent: Arc::default(),
         };
         all.insert(build, live.clone());

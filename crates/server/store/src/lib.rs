@@ -82,9 +82,9 @@ pub use kept::{HIJACK_GRACE, KeptContainer};
 pub use news::{Missed, News, Newsstand, ShownChange, ShownChanges};
 pub use nodes::NodeEnd;
 pub use pipelines::{
-    BuildBrief, DashboardJob, DashboardOf, DashboardPipeline, DeletionPolicy, Job, JobActivity,
-    JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline, PipelineClaim, PipelineHead,
-    PipelineObject, PipelineSummary, Resource, SavePipeline, Saved,
+    BuildBrief, DashboardJob, DashboardOf, DashboardPipeline, DeletionPolicy, FoundName, Job,
+    JobActivity, JobOverview, JobState, JobsOf, NameMatch, NamedKind, Parent, Pausing, Pipeline,
+    PipelineClaim, PipelineHead, PipelineObject, PipelineSummary, Resource, SavePipeline, Saved,
 };
 pub use resource_caches::{CacheOwner, ResourceCache};
 pub use sealer::{SealError, Sealer};

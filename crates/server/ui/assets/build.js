@@ -18,6 +18,15 @@ const page = {
   isRunning: false,
 };
 let follows = false;
+/**
+ * Line that the page goes to, for as long as the user moves nothing: other outputs that are loaded
+ * meanwhile push it away.
+ * @type {{ view: LogView, line: number } | null}
+ */
+let goal = null;
+for (const name of ['wheel', 'pointerdown', 'keydown', 'touchmove']) {
+  addEventListener(name, () => (goal = null), { passive: true, capture: true });
+}
 
 const logs = () => [...document.querySelectorAll('[data-log-step]')].filter((it) => it instanceof HTMLElement);
 const find = new Find(build, () => logs().map((log) => log.dataset.logStep ?? ''), showFind);
@@ -56,7 +65,7 @@ function sync() {
       showMore();
     });
     views.set(element, view);
-    view.open().then(() => followEnd());
+    view.open().then(settle);
   }
 }
 
@@ -77,9 +86,12 @@ function drawSoon() {
     for (const view of views.values()) view.draw();
   });
 }
+let height = scrollY;
 addEventListener('scroll', () => {
-  const last = running();
-  if (last) follows = last.isAtEnd();
+  // Only a user moves up: what follows moves down.
+  if (scrollY < height - 2) follows = false;
+  else if (running()?.isAtEnd()) follows = true;
+  height = scrollY;
   showMore();
   drawSoon();
 }, { passive: true });
@@ -97,6 +109,18 @@ new MutationObserver(() => {
 function running() {
   const shown = [...views.values()].filter((view) => !view.lines.ended && view.lines.total > 0 && view.element.checkVisibility());
   return shown.at(-1) ?? null;
+}
+
+/** Puts what one looks at where it was, after an output has grown. */
+function settle() {
+  if (goal) goal.view.show(goal.line);
+  followEnd();
+}
+
+function show(view, line) {
+  follows = false;
+  goal = { view, line };
+  return view.show(line);
 }
 
 function followEnd() {
@@ -118,7 +142,7 @@ function showMore() {
 /** Looks for further lines of all steps that may have some. */
 function poke() {
   for (const view of views.values()) {
-    if (!view.lines.ended || view.lines.trouble) view.poke().then(followEnd);
+    if (!view.lines.ended || view.lines.trouble) view.poke().then(settle);
   }
 }
 for (const name of ['airside:patch', 'airside:state', 'airside:part']) {
@@ -163,10 +187,9 @@ function readHash() {
     location.replace(address);
     return;
   }
-  follows = false;
   for (const other of views.values()) if (other !== view && other.marked) other.mark(null);
   view.mark([first, last]);
-  view.show(first);
+  show(view, first);
 }
 addEventListener('hashchange', readHash);
 
@@ -251,11 +274,14 @@ async function goTo(hit) {
   if (count) count.textContent = find.words();
   const view = viewOf(hit.step);
   if (!view) return;
-  follows = false;
-  for (const other of views.values()) other.at = null;
+  for (const other of views.values()) {
+    if (!other.at) continue;
+    other.at = null;
+    other.redraw();
+  }
   view.hits = hitsOf(hit.step);
   view.at = [hit.line, 0];
-  await view.show(hit.line);
+  await show(view, hit.line);
 }
 
 document.addEventListener('keydown', (event) => {

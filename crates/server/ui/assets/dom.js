@@ -1,10 +1,10 @@
 // Elements from names, attributes and children. Text stays text: nothing here reads HTML.
 
 const SVG = 'http://www.w3.org/2000/svg';
-const DRAWN = new Set(['svg', 'use', 'path', 'rect', 'g', 'title']);
+const DRAWN = new Set(['svg', 'use', 'path', 'rect', 'g', 'title', 'svg:a']);
 
 /**
- * Makes an element. Attributes of value `false`, `null` or `undefined` are left out; `true` is an
+ * Makes an element; `svg:a` is a link in a drawing. Attributes of value `false`, `null` or `undefined` are left out; `true` is an
  * empty attribute; a function is a listener.
  * @param {string} name
  * @param {Record<string, unknown>} [attributes]
@@ -12,7 +12,7 @@ const DRAWN = new Set(['svg', 'use', 'path', 'rect', 'g', 'title']);
  * @returns {any}
  */
 export function make(name, attributes = {}, ...children) {
-  const element = DRAWN.has(name) ? document.createElementNS(SVG, name) : document.createElement(name);
+  const element = DRAWN.has(name) ? document.createElementNS(SVG, name.replace('svg:', '')) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (value === false || value === null || value === undefined) continue;
     if (typeof value === 'function') element.addEventListener(key, /** @type {any} */ (value));

@@ -5,7 +5,7 @@ import { iconButton, keep, kept, make } from './dom.js';
 /**
  * A key of a page. `key` is as the browser names it, or two of them: `g d`. `shown` is what the
  * dialog shows instead. A key without `run` is only listed.
- * @typedef {{ key: string, text: string, run?: (event?: KeyboardEvent) => void, shown?: string[], section?: string }} PageKey
+ * @typedef {{ key: string, text?: string, run?: (event?: KeyboardEvent) => void, shown?: string[], section?: string }} PageKey
  */
 
 /** @type {PageKey[]} */
@@ -26,9 +26,9 @@ export function registerKeys(more) {
   }
 }
 
-/** Returns all keys, for the palette. */
+/** Returns the keys that have a text, for the palette. A key without one is another's other half. */
 export function listKeys() {
-  return keys;
+  return keys.filter((entry) => entry.text);
 }
 
 const areOn = () => kept('keys', true);
@@ -65,7 +65,7 @@ export function caps(entry) {
 
 /** Opens the dialog that lists the keys. */
 export function showKeys() {
-  const sections = Map.groupBy ? Map.groupBy(keys, (entry) => entry.section) : grouped();
+  const sections = Map.groupBy ? Map.groupBy(listKeys(), (entry) => entry.section) : grouped();
   const lists = [...sections].map(([title, entries]) => make('section', {}, make('h3', {}, title),
     make('ul', {}, ...entries.map((entry) => make('li', {}, entry.text, make('span', {}, ...caps(entry)))))));
   const on = make('input', { type: 'checkbox', class: 'toggle', checked: areOn() });
@@ -81,7 +81,7 @@ export function showKeys() {
 
 function grouped() {
   const sections = new Map();
-  for (const entry of keys) sections.set(entry.section, [...(sections.get(entry.section) ?? []), entry]);
+  for (const entry of listKeys()) sections.set(entry.section, [...(sections.get(entry.section) ?? []), entry]);
   return sections;
 }
 

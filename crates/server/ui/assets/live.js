@@ -28,9 +28,13 @@ export function start() {
   });
 }
 
-/** Adds topics to those of the page, such as the one of a panel that was opened. */
+/**
+ * Adds topics to those of the page, such as the one of a panel that was opened. A topic that is followed
+ * already is told again from its beginning.
+ */
 export function follow(more) {
-  topics = [...new Set([...topics, ...more])];
+  const others = topics.filter((text) => !more.includes(splitTopic(text).topic));
+  topics = [...others, ...more];
   if (line) line.join(topics);
   else start();
 }

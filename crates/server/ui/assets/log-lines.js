@@ -64,11 +64,13 @@ export class Lines {
 
   async load(place) {
     const start = place * WINDOW;
-    const rows = this.windows.get(place) ?? [];
     for (;;) {
       const looks = this.looks;
+      const rows = this.windows.get(place) ?? [];
       const told = await this.ask(`&from=${start + rows.length + 1}&count=${WINDOW - rows.length}`);
-      if (!told || looks !== this.looks) return;
+      if (!told) return;
+      // What was asked for before another look may have changed by it.
+      if (looks !== this.looks) continue;
       rows.push(...told.rows);
       this.keep(place, rows);
       if (told.rows.length === 0 || rows.length >= Math.min(WINDOW, this.total - start)) return;

@@ -4,6 +4,7 @@ import { meta } from './dom.js';
 import { registerKeys, showKeys } from './keys.js';
 import { banner, follow, refreshParts, start } from './live.js';
 import { tick } from './times.js';
+import { showStars, starButton } from './stars.js';
 import { toggleSide } from './side.js';
 
 export { ask, banner, follow, refreshParts, registerKeys, send, toast };
@@ -14,6 +15,7 @@ const ACTS = {
   send: act,
   theme: switchTheme,
   side: toggleSide,
+  star: starButton,
   keys: showKeys,
   palette: openPalette,
   dismiss: (button) => button.closest('[data-dismiss]')?.remove(),
@@ -112,5 +114,8 @@ registerKeys([
 ].map((entry) => ({ ...entry, section: 'Everywhere' })));
 
 tick();
+showStars();
+document.addEventListener('airside:parts', showStars);
+document.addEventListener('airside:stars', showStars);
 start();
 document.documentElement.dataset.ready = meta('airside-edition');

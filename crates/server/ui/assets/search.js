@@ -132,10 +132,3 @@ function choicesOf(key, { teams, groups }) {
   if (key === 'since') return ['<1h', '<1d', '>7d'];
   return [];
 }
-
-/** Returns the search with the term added, or without it if it is there. */
-export function toggleTerm(text, term) {
-  const words = text.split(/\s+/).filter(Boolean);
-  const rest = words.filter((word) => word !== term);
-  return (rest.length === words.length ? [...words, term] : rest).join(' ');
-}

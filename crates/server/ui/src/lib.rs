@@ -13,6 +13,7 @@ mod assets;
 mod build;
 mod builds;
 mod causality;
+mod dashboard;
 mod download;
 mod drawn;
 mod fragment;
@@ -24,13 +25,15 @@ mod pipeline;
 mod resource;
 mod send_button;
 mod shell;
+mod side;
+mod squeeze;
 mod status;
 mod symbols;
 mod team;
 mod times;
 mod workers;
 
-pub use assets::{Asset, asset, asset_url, edition};
+pub use assets::{Asset, asset, asset_url, assets, edition};
 pub use build::{
     BuildAction, BuildComparison, BuildHead, BuildInputs, BuildPage, BuildPerson, BuildSection,
     BuildSteps, BuildTab, BuildTabs, BuildWait, ComparedInput, ComparedStep, InputRow, NewInput,
@@ -38,6 +41,7 @@ pub use build::{
 };
 pub use builds::{BuildsPage, ListedBuild};
 pub use causality::{CausalityColumn, CausalityPage, RelatedJob, RelatedNode};
+pub use dashboard::{Dashboard, WallMessage};
 pub use download::{DownloadPage, FlyProgram};
 pub use drawn::{PageTime, RowTime, type_icon, version_text};
 pub use fragment::fragments;
@@ -53,6 +57,7 @@ pub use resource::{
 };
 pub use send_button::SendButton;
 pub use shell::{Crumb, Page, PageKind, Shell, Theme};
+pub use side::{SideBar, SidePlace};
 pub use status::PageStatus;
 pub use team::{DestroyForm, TeamPage, TeamPipeline, TeamRole, TeamRow, TeamsPage};
 pub use times::{age_text, clock_text, duration_text};

@@ -5,7 +5,10 @@ mod graph;
 
 use askama::Template;
 
-use crate::{Crumb, Page, PageKind, PageStatus, PauseNote, RowTime, SendButton, shell::rendered};
+use crate::{
+    Crumb, Page, PageKind, PageStatus, PauseNote, RowTime, SendButton, marks::glyph,
+    shell::rendered,
+};
 use graph::PipelineGraph;
 
 /// A pipeline with its jobs and resources, as far as the chosen groups show them.
@@ -91,11 +94,11 @@ impl PipelineJob {
     }
 
     fn status_glyph(&self) -> String {
-        self.status.drawn("")
+        glyph(self.status, "")
     }
 
     fn running_glyph(&self) -> String {
-        let running = self.running.map(|status| status.drawn("glyph-14"));
+        let running = self.running.map(|status| glyph(status, "glyph-14"));
         running.unwrap_or_default()
     }
 

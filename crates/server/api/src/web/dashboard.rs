@@ -1,18 +1,91 @@
 //! The dashboard: all pipelines that the viewer may see.
 
-use airside_ui::FirstRun;
+mod items;
+
+use airside_auth::Role;
+use airside_store::Team;
+use airside_ui::{Dashboard, FirstRun, SideBar, SidePlace, WallMessage};
 use axum::{extract::State, response::Response};
+use serde_json::{Value, json};
 
 use super::PageRequest;
-use crate::{ApiState, error::Result, routes::server::running_and_away};
+use crate::{
+    ApiState, CONCOURSE_VERSION, error::Result, routes::server::running_and_away,
+    scope::RequestScope,
+};
 
 pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) -> Result<Response> {
+    let teams = state.store.teams().await?;
     let workers = state.store.workers().await?;
     let (running, _) = running_and_away(&state, &workers);
-    let first_run = FirstRun {
-        external_url: state.external_url.to_string(),
-        workers: running.len(),
-        team: None,
+    let scope = &request.scope;
+    let mut page = Dashboard {
+        wall: wall(&state).await?,
+        is_admin: scope.principal().is_some_and(|user| user.is_admin()),
+        topic: "dashboard".to_owned(),
+        ..Dashboard::default()
     };
-    Ok(request.show(&first_run.page()))
+    let side = SideBar {
+        place: SidePlace::Dashboard,
+        workers: scope.principal().map(|_| running.len()),
+        version: state.version.to_string(),
+        fly_version: CONCOURSE_VERSION.to_owned(),
+    };
+    if request.query("part").is_some() {
+        // Of this page, fragments are the wall alone.
+        return Ok(request.show(&page.page(&side)));
+    }
+    let items = items::visible(&state.store, scope, &teams).await?;
+    if items.is_empty() {
+        let first_run = FirstRun {
+            external_url: state.external_url.to_string(),
+            workers: running.len(),
+            team: own_team(scope, &teams),
+        };
+        return Ok(request.show(&first_run.page()));
+    }
+    page.data = json!({
+        "items": items,
+        "teams": roles(scope, &teams),
+        "now": airside_store::now().seconds(),
+    })
+    .to_string();
+    Ok(request.show(&page.page(&side)))
+}
+
+async fn wall(state: &ApiState) -> Result<Option<WallMessage>> {
+    let wall = state.store.wall().await?;
+    Ok(wall.map(|wall| WallMessage {
+        message: wall.message,
+    }))
+}
+
+/// Returns the viewer's team with the most rights, and the role in it.
+fn own_team(scope: &RequestScope, teams: &[Team]) -> Option<(String, String)> {
+    let user = scope.principal()?;
+    let with_role = teams
+        .iter()
+        .filter_map(|team| Some((user.role_on(team)?, team)));
+    let (role, team) = with_role.max_by_key(|(role, team)| (*role, std::cmp::Reverse(team.id)))?;
+    Some((team.name.clone(), role.as_str().to_owned()))
+}
+
+/// Returns the teams that the viewer belongs to, with the roles by which the page offers actions.
+fn roles(scope: &RequestScope, teams: &[Team]) -> Vec<Value> {
+    let Some(user) = scope.principal() else {
+        return Vec::new();
+    };
+    let rights = |team: &Team| {
+        let role = user.role_on(team)?;
+        let given = user.given_roles(team).into_iter().max();
+        let shown = given.unwrap_or(role);
+        let may_pause = role >= Role::PipelineOperator;
+        let may_change = role >= Role::Member;
+        Some(json!([
+            team.name,
+            shown.as_str(),
+            u8::from(may_pause) + 2 * u8::from(may_change)
+        ]))
+    };
+    teams.iter().filter_map(rights).collect()
 }

@@ -161,6 +161,7 @@ impl Drawing<'_> {
     fn bar(&self, span: PictureSpan, state: PictureState) -> Option<StepBar> {
         let (from, began) = (self.context.began?, span.began?);
         let to = self.context.ended.unwrap_or(self.context.now).max(from + 1);
+        let to = to.max(span.ended.unwrap_or(to));
         let started = span.started.unwrap_or(began).max(began);
         let ended = span.ended.unwrap_or(to).max(started);
         let at = |time: i64| (time - from).clamp(0, to - from) as f64 * 100.0 / (to - from) as f64;

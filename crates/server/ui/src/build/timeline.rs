@@ -22,7 +22,9 @@ const ROW: usize = 32;
 pub fn timeline(picture: &BuildPicture, status: BuildStatus, context: &StepsContext) -> String {
     let states = PictureStates::of(picture, status);
     let from = context.began.unwrap_or(context.now);
-    let to = context.ended.unwrap_or(context.now).max(from + 1_000);
+    let last = (0..picture.nodes().len()).filter_map(|place| states.span(place).ended);
+    let ended = context.ended.unwrap_or(context.now);
+    let to = last.max().unwrap_or(ended).max(ended).max(from + 1_000);
     let mut plot = Plot {
         states: &states,
         from,
@@ -57,9 +59,26 @@ impl Plot<'_> {
                 return;
             }
             self.bars.push(self.bar(row, depth));
-            if row.shape != RowShape::Leaf {
-                self.add(&row.children, depth + 1);
+            match row.shape {
+                RowShape::Leaf => {}
+                RowShape::Attempts => self.add_attempts(row, depth + 1),
+                RowShape::Group | RowShape::Across => self.add(&row.children, depth + 1),
             }
+        }
+    }
+
+    /// Adds the attempts that began, by their numbers.
+    fn add_attempts(&mut self, row: &StepRow, depth: usize) {
+        let begun = row.children.iter().zip(1..);
+        for (attempt, number) in begun {
+            if self.states.state(attempt.place) == PictureState::NotRun {
+                continue;
+            }
+            let mut named = attempt.clone();
+            if attempt.name == row.name {
+                named.name = format!("attempt {number}");
+            }
+            self.add(&[named], depth);
         }
     }
 
