@@ -181,9 +181,10 @@ async fn leave(state: &ApiState, from: CameFrom, headers: &HeaderMap) -> Result<
     let cleared = axum::response::AppendHeaders(cleared);
     // fly shows what the body says.
     Ok(
-        match bearer(headers).is_none() && cookies::is_browser(headers) {
-            true => (cleared, pages::logged_out()).into_response(),
-            false => cleared.into_response(),
+        if bearer(headers).is_none() && cookies::is_browser(headers) {
+            (cleared, pages::logged_out()).into_response()
+        } else {
+            cleared.into_response()
         },
     )
 }
