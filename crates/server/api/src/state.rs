@@ -87,7 +87,7 @@ impl ApiState {
         Self {
             workers: Arc::new(store.clone()),
             pipelines: PipelineSetter::new(store.clone()),
-            live: Live::new(store.clone(), metrics.clone(), version),
+            live: Live::new(store.clone(), metrics.clone(), airside_ui::edition()),
             live_limits: LiveLimits::default(),
             store,
             auth,
