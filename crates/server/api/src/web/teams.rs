@@ -63,9 +63,10 @@ pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) ->
         team.name.clone(),
     )
     .goto("/airside/teams");
-    let rename = match team.admin {
-        true => rename.refused("a team that administers keeps its name".to_owned()),
-        false => rename,
+    let rename = if team.admin {
+        rename.refused("a team that administers keeps its name".to_owned())
+    } else {
+        rename
     };
     let may_rename = request.scope.may(Action::RenameTeam);
     let shown = TeamPage {

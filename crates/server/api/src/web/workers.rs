@@ -157,9 +157,10 @@ async fn steps(state: &ApiState, running: &[Container]) -> Result<Vec<WorkerStep
         let place: Vec<_> = place.into_iter().flatten().collect();
         steps.push(WorkerStep {
             key: container.handle.to_string(),
-            build: match place.is_empty() {
-                true => format!("one-off #{}", labels.build_name),
-                false => format!("{} #{}", place.join("/"), labels.build_name),
+            build: if place.is_empty() {
+                format!("one-off #{}", labels.build_name)
+            } else {
+                format!("{} #{}", place.join("/"), labels.build_name)
             },
             href: href.clone(),
             step: format!("{} {}", labels.kind, labels.step),
