@@ -418,7 +418,7 @@ document.getElementById('wall')?.addEventListener('click', (event) => {
 setClock(block.now);
 readAddress();
 search.value = state.text;
-pipelines.take(block);
+if (block.live?.items) pipelines.take(block.live);
 if (state.text) await learn();
 draw();
 setInterval(() => !document.hidden && writeAges(root), 1000);

@@ -125,7 +125,7 @@ fn main() {
         }),
         is_admin: true,
         data: format!(
-            "{{\"items\":[{}],\"teams\":[[\"main\",\"owner\",3],[\"platform\",\"member\",3],[\"mobile\",\"viewer\",0]],\"now\":{NOW}}}",
+            "{{\"live\":{{\"items\":[{}]}},\"teams\":[[\"main\",\"owner\",3],[\"platform\",\"member\",3],[\"mobile\",\"viewer\",0]],\"now\":{NOW}}}",
             items.join(",")
         ),
         topic: String::new(),
