@@ -219,6 +219,7 @@ bench-objects: bench-build ## Measure pipelines and builds as objects of the run
 
 .PHONY: bench-peers
 bench-peers: bench-build rootfs ## Measure tasks beside Tekton's; needs `make cluster cluster-images`, and builds Tekton's controller once
+	@dev/setup
 	dev/cluster controllers-start tekton
 	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/peers.py
 

@@ -9,4 +9,5 @@ mod gone;
 mod judging;
 mod outage;
 mod pipelines;
+mod places;
 mod stage;

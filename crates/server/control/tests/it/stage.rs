@@ -1,10 +1,16 @@
 //! A store, a cluster, and the control of one team between them. There is no engine: a test starts
 //! and ends builds itself.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use airside_control::{Control, ControlParts, ObjectBuilds};
-use airside_model::{BuildId, BuildStatus, JobId, Plan, PlanId, PlanNode, facts::SetThrough};
+use airside_model::{
+    BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, PlanNode, TeamId, facts::SetThrough,
+};
 use airside_setting::{PipelineSetter, SetPipeline, SetPipelineError};
 use airside_store::{
     Build, InstanceVars, NewBuild, PipelineSummary, RequestedBuild, Saved, Store, Team,
@@ -110,14 +116,8 @@ impl Stage {
         });
         let file = folder.join("control.conf");
         std::fs::write(&file, kubeconfig.to_string()).unwrap();
-        let text = format!(
-            "clusters:\n- name: c\n  kubeconfig: {}\n  qps: 10000\n  teams:\n  - team: main\n    namespace: {NAMESPACE}\n{}",
-            file.display(),
-            self.settings,
-        );
-        let file = folder.join("control.yml");
-        std::fs::write(&file, text).unwrap();
-        let control = Control::open(&file, &self.store, &Metrics::default())
+        let control_file = self.write_control(&file);
+        let control = Control::open(&control_file, &self.store, &Metrics::default())
             .await
             .unwrap();
         let parts = ControlParts {
@@ -129,6 +129,34 @@ impl Stage {
         let running = control.clone();
         let task = tokio::spawn(async move { running.run(parts, CancellationToken::new()).await });
         self.running = Some(RunningControl { control, task });
+    }
+
+    /// Writes the control file of this stage's settings.
+    fn write_control(&self, kubeconfig: &Path) -> PathBuf {
+        let team = format!(
+            "  - team: main\n    namespace: {NAMESPACE}\n{}",
+            self.settings
+        );
+        self.write_control_of(kubeconfig, &team)
+    }
+
+    fn write_control_of(&self, kubeconfig: &Path, teams: &str) -> PathBuf {
+        let text = format!(
+            "clusters:\n- name: c\n  kubeconfig: {}\n  qps: 10000\n  teams:{}{teams}",
+            kubeconfig.display(),
+            if teams.is_empty() { " []\n" } else { "\n" },
+        );
+        let file = self.database.dir().join("control.yml");
+        // A server that reads the file meanwhile sees all of it.
+        let new = self.database.dir().join("control.new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(&new, &file).unwrap();
+        file
+    }
+
+    /// Gives the running server a control file with these teams.
+    pub(crate) fn rewrite_control(&self, teams: &str) {
+        self.write_control_of(&self.database.dir().join("control.conf"), teams);
     }
 
     /// Ends the server at whatever it does.
@@ -156,6 +184,14 @@ impl Stage {
             object: None,
         };
         setter.set(set).await
+    }
+
+    /// Saves a pipeline of another team, which no cluster has a word about.
+    pub(crate) async fn save_for(&self, team: TeamId, name: &str) -> PipelineId {
+        let loaded = airside_config::load(&config("true").to_string()).unwrap();
+        let vars = InstanceVars::default();
+        let save = airside_setting::save_request(team, name, &vars, &loaded.config, None).unwrap();
+        self.store.save_pipeline(save).await.unwrap().pipeline.id
     }
 
     /// Creates the object of a pipeline, and returns once the pipeline is set.

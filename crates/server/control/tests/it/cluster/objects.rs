@@ -243,6 +243,12 @@ impl World {
         Ok(self.change(plural, name, &before, object))
     }
 
+    /// Writes a status as a person with every right does.
+    pub(crate) fn forge(&mut self, plural: &str, name: &str, status: &Value) {
+        let forged = self.merge(plural, name, status, true);
+        assert!(forged.is_ok(), "{forged:?}");
+    }
+
     /// Gives the fields of a pipeline's object to another manager.
     pub(crate) fn give(&mut self, name: &str, manager: &str) {
         let key = ("pipelines".to_owned(), name.to_owned());
