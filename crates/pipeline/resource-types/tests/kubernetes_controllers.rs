@@ -7,10 +7,7 @@ mod common;
 
 use std::{
     fs,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use common::{
@@ -115,8 +112,7 @@ fn a_failing_build_of_kpack_fails_the_put() {
 
 #[test]
 fn the_same_digest_twice_is_no_new_version_and_what_is_not_built_is_none() {
-    let looks = Arc::new(AtomicUsize::new(0));
-    let looked = looks.clone();
+    let looked = AtomicUsize::new(0);
     let server = kpack(move |method, path| {
         ((method, path) == ("GET", IMAGE_PATH)).then(|| {
             let seen = match looked.fetch_add(1, Ordering::Relaxed) {
