@@ -1,5 +1,5 @@
-//! `kubernetes` beside a scripted stand-in for kpack's controller, an API server that is killed again
-//! and again, and objects, logs and refusals of hostile size.
+//! `kubernetes` beside a scripted stand-in for kpack's controller, an API server that is killed
+//! again and again, and objects, logs and refusals of hostile size.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -34,8 +34,8 @@ fn put(text: &str, source: Value, more: Value) -> Ran {
     KUBERNETES.push(folder.path(), json!({"source": source, "params": params}))
 }
 
-/// An image of kpack at a version of the cluster: its generation, the generation that the controller
-/// has seen, whether it is ready, and the digest of the image that was built last.
+/// An image of kpack at a version of the cluster: its generation, the generation that the
+/// controller has seen, its readiness, and the digest of the image that was built last.
 fn image(version: u32, generation: i64, observed: i64, ready: &str, digest: &str) -> Value {
     json!({
         "apiVersion": "kpack.io/v1alpha2", "kind": "Image",

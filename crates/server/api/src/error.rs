@@ -87,7 +87,7 @@ impl From<SetPipelineError> for ApiError {
     fn from(error: SetPipelineError) -> Self {
         match error {
             SetPipelineError::Refused(words) => Self::Refused(words),
-            error @ SetPipelineError::Unavailable { .. } => Self::Busy(error.to_string()),
+            error @ SetPipelineError::Unavailable { .. } => Self::Busy(chain(&error)),
             SetPipelineError::NotJson => Self::Internal("the configuration is not JSON"),
             SetPipelineError::Store(error) => error.into(),
         }

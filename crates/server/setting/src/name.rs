@@ -13,7 +13,7 @@ pub fn check_name(name: &str, what: &str) -> Result<Option<Warning>, String> {
             name.chars().take(80).collect::<String>().escape_debug()
         ));
     }
-    validate_identifier(name, what).map_err(|error| error.to_string())
+    validate_identifier(name, what).map_err(|error| airside_model::chain(&error))
 }
 
 /// Returns `name` or `name/key:value,…`, as `fly` writes it.

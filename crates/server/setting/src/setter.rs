@@ -87,7 +87,7 @@ impl From<JudgeError> for SetPipelineError {
 /// What is too large to be judged is not allowed.
 impl From<FactsTooLarge> for SetPipelineError {
     fn from(error: FactsTooLarge) -> Self {
-        Self::Refused(error.to_string())
+        Self::Refused(airside_model::chain(&error))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Pipelines as objects of a cluster: columns, rights, deletions, null values, and many builds beside
-//! a server that is killed. Needs a cluster: see `make test-cluster-all`.
+//! Pipelines as objects of a cluster: columns, rights, deletions, null values, and many builds
+//! beside a server that is killed. Needs a cluster: see `make test-cluster-all`.
 
 use std::{fs, time::Instant};
 

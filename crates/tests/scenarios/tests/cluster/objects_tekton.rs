@@ -1,5 +1,5 @@
-//! The resource type `kubernetes` beside Tekton's own controller. Needs a cluster with it (`dev/cluster
-//! controllers-start tekton`), and says so where there is none.
+//! The resource type `kubernetes` beside Tekton's own controller. Needs a cluster with it
+//! (`dev/cluster controllers-start tekton`), and says so where there is none.
 
 use airside_scenarios::wait_until;
 

@@ -121,7 +121,7 @@ impl FakeCluster {
         self.with(|world| world.list(plural))
     }
 
-    /// Returns the answered requests of this method, or of all for an empty one, whose path has this part.
+    /// Returns the answered requests of a method whose path has a part. An empty text is any.
     pub(crate) fn requests(&self, method: &str, part: &str) -> Vec<KubeRequest> {
         self.with(|world| {
             let is_it = |one: &&KubeRequest| {
