@@ -41,6 +41,24 @@ async fn a_policy_refuses_fly_and_objects_in_its_own_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_refuses_in_its_own_words_and_one_that_allows_no_dry_run_says_so() {
+    let stage = Stage::start("").await;
+    for words in [
+        "admission webhook \"ci.example.com\" denied the request: no pipelines on Fridays",
+        "admission webhook \"ci.example.com\" does not support dry run",
+    ] {
+        stage
+            .cluster
+            .with(|world| world.webhook = Some(words.to_owned()));
+        let refused = stage.fly("app", &config("true")).await.unwrap_err();
+        assert_eq!(refused.to_string(), words);
+        assert!(stage.find("app").await.is_none());
+    }
+    stage.cluster.with(|world| world.webhook = None);
+    stage.fly("app", &config("true")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_has_facts_and_nothing_of_the_configuration() {
     let stage = Stage::start("").await;
     let mut config = config("echo s3cret-script");

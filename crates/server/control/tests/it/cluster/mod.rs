@@ -43,6 +43,8 @@ pub(crate) struct World {
     mood: Mood,
     /// True if a policy refuses facts with a privileged step.
     pub(crate) refuses_privileged: bool,
+    /// The words of a webhook that refuses everything.
+    pub(crate) webhook: Option<String>,
     /// The user that a policy of the cluster writes into each created object.
     pub(crate) creator: Option<String>,
     requests: Vec<KubeRequest>,

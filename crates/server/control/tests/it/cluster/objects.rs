@@ -146,8 +146,11 @@ impl World {
         object
     }
 
-    /// A policy of the cluster, which reads facts and configurations.
+    /// A policy of the cluster, which reads facts, and a webhook that refuses everything.
     fn judge(&self, object: &Value) -> Result<(), KubeAnswer> {
+        if let Some(words) = &self.webhook {
+            return Err(refusal(400, "BadRequest", words, json!([])));
+        }
         let steps = object["spec"]["facts"]["steps"].as_array();
         let mut steps = steps.into_iter().flatten();
         if self.refuses_privileged && steps.any(|step| step["privileged"] == true) {
