@@ -1,7 +1,7 @@
 //! Logging in as `fly login -u -p` does: an OAuth password grant, with errors as its issuer words
 //! them. These routes need no token, so they stand outside the table of actions.
 
-use airside_auth::Denied;
+use airside_auth::{Denied, Issued};
 use axum::{
     Form, Json, Router,
     extract::State,
@@ -83,6 +83,11 @@ async fn token(
         .login(&grant.username, &grant.password, from.peer())
         .await;
     login.ended(tried.as_ref().err());
+    answer(tried)
+}
+
+/// Returns the answer to a login in OAuth's form, as `fly` reads it.
+fn answer(tried: Result<Issued, Denied>) -> Response {
     match tried {
         Ok(issued) => Json(json!({
             "access_token": issued.token,

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use airside_model::BuildStatus;
 use serde_json::json;
 use sqlx::{Connection, Executor};
 
 use crate::{
-    BuildFilter, BuildPage, BuildRange, DatabaseTimeout, DatabaseUrl, Error, InstanceVars, Micros,
-    SavePipeline, Sealer, Store,
+    BuildChoice, BuildFilter, BuildPage, BuildRange, DatabaseTimeout, DatabaseUrl, Error,
+    InstanceVars, Micros, SavePipeline, Sealer, Store,
     db::{Pool, STATEMENTS, here, query, query_scalar, sql},
     now,
     testing::TestDatabase,

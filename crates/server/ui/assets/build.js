@@ -145,11 +145,24 @@ function poke() {
     if (!view.lines.ended || view.lines.trouble) view.poke().then(settle);
   }
 }
+let toldOfLines = false;
 for (const name of ['airside:patch', 'airside:state', 'airside:part']) {
-  document.addEventListener(name, (event) => {
-    if (event.detail?.topic === `build:${build}`) poke();
+  document.addEventListener(name, ({ detail }) => {
+    if (detail?.topic !== `build:${build}`) return;
+    toldOfLines ||= detail.steps !== undefined;
+    poke();
   });
 }
+
+/** Milliseconds between glances at what runs, where the stream does not count lines. */
+const GLANCE_MS = 2000;
+setInterval(() => {
+  if (toldOfLines || document.hidden || !page.isRunning) return;
+  for (const view of views.values()) {
+    if (view.element.checkVisibility()) view.glance().then((found) => found && settle());
+  }
+}, GLANCE_MS);
+
 document.addEventListener('airside:hello', poke);
 document.addEventListener('airside:parts', ({ detail }) => {
   if (detail.ids.includes('head')) showStatus();

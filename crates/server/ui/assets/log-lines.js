@@ -16,6 +16,8 @@ export class Lines {
   windows = new Map();
   /** @type {Map<number, Promise<void>>} */
   coming = new Map();
+  /** The last line as it was seen last. */
+  end = '';
   /** Number of looks for further lines: what was asked for before the last one is not kept. */
   looks = 0;
 
@@ -95,6 +97,18 @@ export class Lines {
     if (!told) return;
     for (const known of [...this.windows.keys()]) if (known > place) this.windows.delete(known);
     this.keep(place, told.rows);
+  }
+
+  /** Returns true if there is something new. Costs one line. */
+  async peek() {
+    const before = `${this.total} ${this.ended} ${this.end}`;
+    const { total, settled, ended } = this;
+    const told = await this.ask('&tail=1');
+    if (!told) return false;
+    this.end = JSON.stringify(told.rows);
+    const isNew = before !== `${this.total} ${this.ended} ${this.end}`;
+    if (isNew) Object.assign(this, { total, settled, ended });
+    return isNew;
   }
 
   /** Fetches the end, to know at once how much there is. */

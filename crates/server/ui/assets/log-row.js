@@ -20,7 +20,7 @@ export function drawLine({ step, number, row, before, first, began, mode, hits, 
   if (cut) text.append(make('span', { class: 'faint' }, ` … ${cut.toLocaleString()} more characters: see the raw text`));
   const time = timeText(mode, ms, before?.[0], first, began);
   return make('div', { class: isMarked ? 'line is-marked' : 'line', id, 'data-number': number },
-    make('a', { href: `#${id}` }, number),
+    make('a', { href: `#${id}`, tabindex: -1 }, number),
     time === null ? null : make('time', { datetime: ms > 0 && new Date(ms).toISOString() }, time), text);
 }
 

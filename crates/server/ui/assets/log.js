@@ -72,6 +72,13 @@ export class LogView {
     this.busy = false;
   }
 
+  /** Looks for further lines if there seem to be any. Returns true if it did. */
+  async glance() {
+    if (this.busy || this.lines.ended || !(await this.lines.peek())) return false;
+    await this.poke();
+    return true;
+  }
+
   changed() {
     const { total, ended, removed, trouble } = this.lines;
     this.head.hidden = total < HEAD_FROM;
@@ -138,7 +145,6 @@ export class LogView {
       }));
     }
     this.inner.replaceChildren(...rows);
-    this.inner.setAttribute('aria-rowcount', String(this.lines.total));
   }
 
   redraw() {

@@ -80,6 +80,8 @@ pub struct BuildPage {
     pub team: String,
     pub pipeline: Option<String>,
     pub job: Option<String>,
+    /// Id of the job, whose further builds the strip shows.
+    pub job_id: Option<i64>,
     pub crumbs: Vec<Crumb>,
     /// Address of this page without a section.
     pub url: String,
@@ -118,7 +120,9 @@ impl BuildPage {
                 sections: self.sections(),
                 has_tools: is_log && self.sees_output,
             }),
-            topics: vec![format!("build:{}", self.id)],
+            topics: std::iter::once(format!("build:{}", self.id))
+                .chain(self.job_id.map(|job| format!("job:{job}")))
+                .collect(),
             scripts: vec!["build.js"],
             symbols: vec!["i-arrow-down", "i-download", "i-copy", "i-x"],
             marks,

@@ -248,6 +248,7 @@ fn page(status: PageStatus, section: BuildSection, content: String) -> BuildPage
         team: "main".to_owned(),
         pipeline: Some("web".to_owned()),
         job: Some("unit".to_owned()),
+        job_id: Some(3),
         crumbs: vec![Crumb::new("main", "/"), Crumb::new("#126", "/builds/9041")],
         url: "/teams/main/pipelines/web/jobs/unit/builds/126".to_owned(),
         tabs: BuildTabs {
@@ -302,7 +303,7 @@ fn page(status: PageStatus, section: BuildSection, content: String) -> BuildPage
 fn the_page_around_the_steps() {
     let steps = "<!--[steps]--><div id=\"steps\"></div><!--[/steps]-->";
     let page = page(PageStatus::Failed, BuildSection::Log, steps.to_owned()).page();
-    assert_eq!(page.topics, ["build:9041"]);
+    assert_eq!(page.topics, ["build:9041", "job:3"]);
     assert_eq!(page.title, "✗ unit #126 · web");
     insta::assert_snapshot!(lines(&page.body));
     let parts = fragments(&page.body, "tabs,head,steps");

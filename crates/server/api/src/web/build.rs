@@ -95,6 +95,7 @@ impl ShownBuild<'_> {
             team: build.team_name.clone(),
             pipeline: build.pipeline_name.clone(),
             job: build.job_name.clone(),
+            job_id: build.job.map(|job| job.0),
             crumbs: self.crumbs(),
             url: self.url_of(build),
             tabs,

@@ -5,13 +5,16 @@ use std::collections::{HashMap, hash_map::Entry};
 use airside_auth::Action;
 use airside_model::{ContainerState, WorkerName, WorkerState};
 use airside_store::{Container, ContainerFilter, Micros, Team, Worker, WorkerKind, now};
-use airside_ui::{PageStatus, SendButton, WorkerPlace, WorkerRow, WorkerStep, WorkersPage};
+use airside_ui::{
+    PageStatus, SendButton, SidePlace, WorkerPlace, WorkerRow, WorkerStep, WorkersPage,
+};
 use axum::{extract::State, response::Response};
 
 use super::{
     PageRequest,
     links::escaped,
     place::{build_url, shown_time},
+    side::side_bar,
 };
 use crate::{ApiState, WorkerCondition, error::Result, present, routes::workers::is_visible};
 
@@ -46,7 +49,10 @@ pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) ->
         steps: steps(&state, &running).await?,
         more_steps: running.len().saturating_sub(MAX_STEPS),
     };
-    Ok(request.show(&shown.page()))
+    let side = side_bar(&state, &request.scope, &teams, SidePlace::Workers).await?;
+    let mut page = shown.page();
+    page.side = side.render_bar();
+    Ok(request.show(&page))
 }
 
 /// Returns the containers of steps of the viewer's teams that run or start, the oldest first.
