@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::HashMap, thread, time::Instant};
 use crate::{
     Error, Request, RequestTimeouts, Response, ResponseBody, Trust,
     connect::{Connected, Connection, connect},
-    message::{read_head, retry_after},
+    message::{BadHead, read_head, retry_after},
     nearby,
     tls::{self, Secured, Tls},
 };
@@ -186,12 +186,9 @@ impl Client {
             let head = match read_head(&mut connection) {
                 Ok(head) => head,
                 // A server that refuses says so, if it can; else that it did not take it all.
-                Err(error) => return Err(broken(sent.err().unwrap_or(error))),
+                Err(BadHead::Io(error)) => return Err(broken(sent.err().unwrap_or(error))),
+                Err(BadHead::NotHttp(what)) => return Err(Error::Protocol { host, what }),
             };
-            let head = head.map_err(|what| Error::Protocol {
-                host: host.clone(),
-                what,
-            })?;
             if head.status >= 200 || begun.elapsed() > self.patience.silence {
                 break head;
             }

@@ -184,8 +184,21 @@ pub(crate) struct Head {
     pub(crate) headers: Vec<(String, String)>,
 }
 
+/// The reason why a response has no head.
+pub(crate) enum BadHead {
+    Io(io::Error),
+    /// The beginning of a first line that is not of HTTP.
+    NotHttp(String),
+}
+
+impl From<io::Error> for BadHead {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
 /// Reads up to the empty line.
-pub(crate) fn read_head(connection: &mut Connection) -> io::Result<Result<Head, String>> {
+pub(crate) fn read_head(connection: &mut Connection) -> Result<Head, BadHead> {
     let mut limited = connection.take(MAX_HEAD);
     let mut line = || -> io::Result<String> {
         let mut bytes = Vec::new();
@@ -200,13 +213,13 @@ pub(crate) fn read_head(connection: &mut Connection) -> io::Result<Result<Head, 
     let version = words.next().unwrap_or_default();
     let status = words.next().and_then(|word| word.parse().ok());
     let (true, Some(status)) = (version.starts_with("HTTP/1."), status) else {
-        return Ok(Err(first.chars().take(80).collect()));
+        return Err(BadHead::NotHttp(first.chars().take(80).collect()));
     };
     let mut headers = Vec::new();
     loop {
         let line = line()?;
         if line.is_empty() {
-            return Ok(Ok(Head { status, headers }));
+            return Ok(Head { status, headers });
         }
         if let Some((name, value)) = line.split_once(':') {
             headers.push((name.trim().to_owned(), value.trim().to_owned()));

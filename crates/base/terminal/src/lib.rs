@@ -1,4 +1,5 @@
-//! Turns the bytes that a step prints into rows of styled text, as a terminal would show them; no I/O.
+//! Turns the bytes that a step prints into rows of styled text, as a terminal would show them; no
+//! I/O.
 //!
 //! A terminal here has no size: text goes on to the right, rows go on downward, and the cursor
 //! reaches the last [`LIVE_ROWS`] of them. A row above those is *settled*: nothing changes it any
@@ -11,8 +12,8 @@
 //!                    └─ from ESC to its end: vte ─┘
 //! ```
 //!
-//! A [`TerminalCheckpoint`] is small: it has no rows in it. A terminal that begins there tells every
-//! row that begins behind it exactly as one that began with the first byte.
+//! A [`TerminalCheckpoint`] is small: it has no rows in it. A terminal that begins there tells
+//! every row that begins behind it exactly as one that began with the first byte.
 //!
 //! All that is kept is bounded: [`LIVE_ROWS`] rows, each of [`MAX_COLUMNS`] characters,
 //! [`MAX_STYLES`] styles and [`MAX_LINK_BYTES`] bytes of links.

@@ -113,7 +113,12 @@ impl Terminal {
         utf8.end(|text| input.write(text, &mut settle));
     }
 
-    /// Rows that may still change, with their numbers.
+    /// Drops the rows that are kept, to save memory. Rows that begin later are kept if wanted.
+    pub fn drop_rows(&mut self, keep_later: bool) {
+        self.input.screen.keep_rows(keep_later);
+    }
+
+    /// Rows that may still change and that are kept, with their numbers.
     pub fn live(&self) -> impl Iterator<Item = (u64, &TerminalRow)> {
         self.input.screen.live()
     }

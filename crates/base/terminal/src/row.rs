@@ -52,6 +52,13 @@ impl TerminalRow {
         self.beyond
     }
 
+    /// Returns the memory that the row takes.
+    pub fn bytes(&self) -> usize {
+        let cells = self.cells.capacity() * size_of::<Cell>();
+        let styles = self.styles.capacity() * size_of::<TerminalStyle>();
+        size_of::<Self>() + cells + styles + self.link_bytes
+    }
+
     /// Returns the row's text without styles.
     pub fn text(&self) -> String {
         let mut text = String::with_capacity(self.cells.len());

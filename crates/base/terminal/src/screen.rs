@@ -26,7 +26,7 @@ pub(crate) struct Pen {
 
 pub(crate) struct Screen {
     pub(crate) pen: Pen,
-    /// The last rows; none of those before the checkpoint where this screen began.
+    /// The last rows; none of those before the place where this screen began to keep them.
     live: VecDeque<TerminalRow>,
     /// False if rows are only counted.
     keeps: bool,
@@ -58,6 +58,13 @@ impl Screen {
     /// The rows that may still change, with their numbers, the first row being 0.
     pub(crate) fn live(&self) -> impl Iterator<Item = (u64, &TerminalRow)> {
         (self.first_live()..).zip(&self.live)
+    }
+
+    /// Keeps the rows that begin from now on, or none. Rows that are kept already are dropped.
+    pub(crate) fn keep_rows(&mut self, keep: bool) {
+        self.live = VecDeque::new();
+        self.spare = TerminalRow::default();
+        self.keeps = keep;
     }
 
     fn first_live(&self) -> u64 {

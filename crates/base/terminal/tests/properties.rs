@@ -123,6 +123,20 @@ proptest! {
     }
 
     #[test]
+    fn rows_that_are_kept_later_are_those_of_the_whole(pieces in vec(piece(), 0..60), at in 0..60_usize) {
+        let whole = show(Terminal::default(), &pieces);
+        let (before, after) = pieces.split_at(at.min(pieces.len()));
+        let mut terminal = Terminal::default();
+        for piece in before {
+            terminal.write(0, piece, |_, _| ());
+        }
+        terminal.drop_rows(true);
+        let first = usize::try_from(terminal.rows()).unwrap();
+        let later = show(terminal, after);
+        prop_assert_eq!(&later.rows[..], &whole.rows[first..]);
+    }
+
+    #[test]
     fn pieces_are_shown_as_the_whole(pieces in vec(piece(), 0..60)) {
         let cut = show(Terminal::default(), &pieces);
         let whole = show(Terminal::default(), &[pieces.concat()]);

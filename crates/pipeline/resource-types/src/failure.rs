@@ -66,6 +66,24 @@ impl Failure {
         }
     }
 
+    /// The status of another server's refusal.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused { status, .. } => Some(*status),
+            Self::Outbound(error) => error.status(),
+            _ => None,
+        }
+    }
+
+    /// Makes the failure of a registry that lacks an image.
+    pub(crate) fn no_image(what: impl std::fmt::Display) -> Self {
+        Self::Refused {
+            status: 404,
+            retry_after: None,
+            words: format!("the registry has no image {what}"),
+        }
+    }
+
     pub(crate) fn said(text: impl Into<String>) -> Self {
         Self::Said(text.into())
     }

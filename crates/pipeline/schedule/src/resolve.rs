@@ -53,6 +53,20 @@ impl std::fmt::Display for Reason {
     }
 }
 
+/// The end of a try to find versions that found none.
+enum NoVersion<E> {
+    /// The history has to be asked first, or failed.
+    Unanswered(E),
+    /// There is none.
+    None(Reason),
+}
+
+impl<E> From<E> for NoVersion<E> {
+    fn from(error: E) -> Self {
+        Self::Unanswered(error)
+    }
+}
+
 /// The version that an input gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
@@ -156,11 +170,19 @@ impl<'a> Resolver<'a> {
         while let Some(task) = self.tasks.get_mut(self.at) {
             match task {
                 Task::Single(index) => {
-                    let outcome = single::resolve(history, self.job, &self.inputs[*index])?;
-                    self.found[*index] = Some(outcome);
+                    let input = &self.inputs[*index];
+                    self.found[*index] = Some(match single::resolve(history, self.job, input) {
+                        Ok(candidate) => Ok(candidate),
+                        Err(NoVersion::None(reason)) => Err(reason),
+                        Err(NoVersion::Unanswered(error)) => return Err(error),
+                    });
                 }
                 Task::Group(group, search) => {
-                    let outcome = search.run(history)?;
+                    let outcome = match search.run(history) {
+                        Ok(candidates) => Ok(candidates),
+                        Err(NoVersion::None(reason)) => Err(reason),
+                        Err(NoVersion::Unanswered(error)) => return Err(error),
+                    };
                     self.gave_up |= search.gave_up;
                     for (place, index) in group.iter().enumerate() {
                         self.found[*index] = Some(match &outcome {

@@ -6,6 +6,7 @@ use std::{
 };
 
 use airside_model::{Handle, VolumeId, WorkerName, chain};
+use airside_rootfs::PullFault;
 use airside_runtime::Cause;
 
 #[derive(Debug, thiserror::Error)]
@@ -99,11 +100,16 @@ impl Error {
     }
 
     fn cause(&self) -> Cause {
-        use airside_rootfs::Error::{Missing, NoLayout, NoPlatform, NotYours};
+        use airside_rootfs::Error::{Missing, NoLayout, NoPlatform, NotYours, Pull};
         match self {
             Self::Image(Missing { .. } | NoLayout { .. } | NoPlatform { .. })
             | Self::NoRootfs { .. } => Cause::ImageMissing,
             Self::Image(NotYours { .. }) => Cause::ImageRefused,
+            Self::Image(Pull { fault, .. }) => match fault {
+                PullFault::Missing => Cause::ImageMissing,
+                PullFault::Refused => Cause::ImageRefused,
+                PullFault::Other => Cause::Other,
+            },
             Self::Helper { .. } => Cause::CannotStart,
             _ => Cause::Other,
         }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use airside_oci::BadReference;
+use serde::{Deserialize, Serialize};
 
 use crate::Digest;
 
@@ -29,7 +30,11 @@ pub enum Error {
     MediaType { layer: Digest, media_type: String },
     /// The registry was asked as often as made sense.
     #[error("cannot pull {what}: {words}")]
-    Pull { what: String, words: String },
+    Pull {
+        what: String,
+        words: String,
+        fault: PullFault,
+    },
     /// The registry that the image came from does not give it to the team.
     #[error(
         "{what} is on this machine for others, and its registry does not give it to this team: does the source have \
@@ -51,6 +56,28 @@ pub enum Error {
     Interrupted,
     #[error(transparent)]
     Panicked(#[from] airside_tasks::Panicked),
+}
+
+/// The part of a failed pull that decides; the words beside it are for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PullFault {
+    /// The registry has no such image.
+    Missing,
+    /// The registry does not give the image to the source's user.
+    Refused,
+    Other,
+}
+
+impl PullFault {
+    /// Reads the status of the registry's refusal, if it gave one.
+    pub(crate) fn from_status(status: Option<u16>) -> Self {
+        match status {
+            Some(404) => Self::Missing,
+            Some(401 | 403) => Self::Refused,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl Error {

@@ -52,7 +52,7 @@ use airside_pulls::PullProgress;
 use airside_resource_types::{Mirrors, Object};
 use airside_volumes::{OwnFolder, Percent, Watermarks};
 use confined::Confined;
-pub use error::Error;
+pub use error::{Error, PullFault};
 pub use idle::Lease;
 use layout::Layout;
 pub use stored::StoredImage;

@@ -18,6 +18,7 @@ use airside_resource_types::{CheckInput, Failure, Object, Privilege};
 use airside_sandbox::{Confinement, SandboxReach};
 
 use crate::{
+    PullFault,
     unpack::{self, Opened},
     wire::{PullerAnswer, PullerRequest},
 };
@@ -148,6 +149,9 @@ fn not_pulled(failure: &Failure) -> PullerAnswer {
         Failure::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
             PullerAnswer::DiskFull
         }
-        failure => PullerAnswer::NotPulled(airside_model::chain(&failure)),
+        failure => PullerAnswer::NotPulled {
+            words: airside_model::chain(&failure),
+            fault: PullFault::from_status(failure.status()),
+        },
     }
 }

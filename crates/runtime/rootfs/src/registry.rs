@@ -72,9 +72,10 @@ impl Image {
     /// Returns the reason why the image could not be pulled.
     pub(crate) fn explain(&self, answer: PullerAnswer) -> Error {
         match answer {
-            PullerAnswer::NotPulled(words) => Error::Pull {
+            PullerAnswer::NotPulled { words, fault } => Error::Pull {
                 what: self.text.clone(),
                 words,
+                fault,
             },
             other => Error::confined(format!("it answered another question: {other:?}")),
         }

@@ -8,6 +8,8 @@ use airside_pulls::PullProgress;
 use airside_resource_types::Object;
 use serde::{Deserialize, Serialize};
 
+use crate::PullFault;
+
 /// A question to one process. A source may hold secrets.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -43,7 +45,10 @@ pub(crate) enum PullerAnswer {
     Has(bool),
     Done,
     /// The registry was asked as often as made sense.
-    NotPulled(String),
+    NotPulled {
+        words: String,
+        fault: PullFault,
+    },
     DiskFull,
     Mismatch {
         expected: Digest,

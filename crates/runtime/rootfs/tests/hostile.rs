@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use airside_rootfs::{Error, ImageSource, Images, Options};
+use airside_rootfs::{Error, ImageSource, Images, Options, PullFault};
 use common::{
     Compression, blob, image, layer, options,
     standin::{Gives, Standin},
@@ -170,7 +170,16 @@ async fn hostile_team_gets_no_private_image_by_its_digest() {
 
     let theirs = source(private.clone(), "attacker", json!({}));
     let error = images.ensure(&theirs).await.unwrap_err();
-    assert!(matches!(error, Error::Pull { .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            Error::Pull {
+                fault: PullFault::Refused,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
     assert!(!registry.asked().is_empty());
 
     // A registry of the attacker's own proves nothing, nor does a mirror.

@@ -7,7 +7,7 @@ mod common;
 use std::{fs, path::PathBuf, sync::Mutex};
 
 use airside_pulls::{PullProgress, PullStage};
-use airside_rootfs::{Error, ImageSource, Images, Options};
+use airside_rootfs::{Error, ImageSource, Images, Options, PullFault};
 use common::{Compression, image, layer, options};
 use tempfile::tempdir;
 use tokio::{
@@ -129,11 +129,29 @@ async fn missing_images_and_registries_are_told_apart() {
     let missing = registry(&format!("localhost:{port}/repo:nothing"));
     let error = images.ensure(&missing).await.unwrap_err();
     assert!(matches!(error, Error::Missing { .. }), "{error}");
+    let by_digest = format!("localhost:{port}/repo@sha256:{}", "0".repeat(64));
+    let error = images.ensure(&registry(&by_digest)).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Pull {
+                fault: PullFault::Missing,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
     let nobody = registry("127.0.0.1:1/repo:latest");
     let error = images.ensure(&nobody).await.unwrap_err();
     // It was asked often enough already.
     assert!(
-        matches!(error, Error::Pull { .. }) && !error.is_temporary(),
+        matches!(
+            error,
+            Error::Pull {
+                fault: PullFault::Other,
+                ..
+            }
+        ) && !error.is_temporary(),
         "{error}"
     );
     assert!(error.to_string().contains("127.0.0.1:1"), "{error}");

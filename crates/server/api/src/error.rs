@@ -90,7 +90,7 @@ impl From<SetPipelineError> for ApiError {
     fn from(error: SetPipelineError) -> Self {
         match error {
             SetPipelineError::Refused(words) => Self::Refused(words),
-            error @ SetPipelineError::Unavailable { .. } => Self::Busy(error.to_string()),
+            error @ SetPipelineError::Unavailable { .. } => Self::Busy(chain(&error)),
             SetPipelineError::NotJson => Self::Internal("the configuration is not JSON"),
             SetPipelineError::Store(error) => error.into(),
         }
@@ -127,7 +127,7 @@ impl From<AbortError> for ApiError {
 impl From<LinesError> for ApiError {
     fn from(error: LinesError) -> Self {
         match error {
-            error @ LinesError::Busy => Self::Busy(error.to_string()),
+            error @ LinesError::Busy => Self::Busy(chain(&error)),
             error => Self::Lines(error),
         }
     }

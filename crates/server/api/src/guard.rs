@@ -144,7 +144,7 @@ fn pairs(uri: &Uri) -> Result<Vec<(String, String)>> {
 /// Returns the holder of the token that the request shows, in a header or else in a cookie. A bad
 /// token is refused even where none is needed. A browser sends a cookie by itself, so a request
 /// that uses it to change something proves with a second token that the user meant to.
-async fn authenticate(
+pub(crate) async fn authenticate(
     state: &ApiState,
     method: &Method,
     headers: &HeaderMap,

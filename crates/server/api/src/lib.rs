@@ -23,6 +23,7 @@ mod fault;
 mod guard;
 mod headers;
 mod journey;
+mod live_limits;
 mod log_level;
 mod login;
 mod metrics;

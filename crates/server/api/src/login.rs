@@ -1,7 +1,7 @@
 //! Logging in as `fly login -u -p` does: an OAuth password grant, with errors as its issuer words
 //! them. These routes need no token, so they stand outside the table of actions.
 
-use airside_auth::Denied;
+use airside_auth::{Denied, Issued};
 use axum::{
     Form, Json, Router,
     extract::State,
@@ -83,6 +83,11 @@ async fn token(
         .login(&grant.username, &grant.password, from.peer())
         .await;
     login.ended(tried.as_ref().err());
+    answer(tried)
+}
+
+/// Returns the answer to a login in OAuth's form, as `fly` reads it.
+fn answer(tried: Result<Issued, Denied>) -> Response {
     match tried {
         Ok(issued) => Json(json!({
             "access_token": issued.token,
@@ -176,9 +181,10 @@ async fn leave(state: &ApiState, from: CameFrom, headers: &HeaderMap) -> Result<
     let cleared = axum::response::AppendHeaders(cleared);
     // fly shows what the body says.
     Ok(
-        match bearer(headers).is_none() && cookies::is_browser(headers) {
-            true => (cleared, pages::logged_out()).into_response(),
-            false => cleared.into_response(),
+        if bearer(headers).is_none() && cookies::is_browser(headers) {
+            (cleared, pages::logged_out()).into_response()
+        } else {
+            cleared.into_response()
         },
     )
 }

@@ -17,6 +17,7 @@ mod job_inputs;
 mod jobs;
 mod lines;
 mod log_text;
+mod live;
 mod one_off;
 mod pipelines;
 mod resources;
@@ -202,6 +203,7 @@ fn builds_and_workers(routes: Routes) -> Routes {
         .on(Action::ListAgentTokens, agents::list)
         .on(Action::CreateAgentToken, agents::create)
         .on(Action::RevokeAgentToken, agents::revoke)
+        .on(Action::FollowLive, live::follow)
         .on(Action::ListWorkers, workers::list)
         .on(Action::RegisterWorker, workers::register)
         .on(Action::LandWorker, workers::land)

@@ -47,6 +47,20 @@ impl PathNames<'_> {
 }
 
 impl ScopeObjects {
+    /// Returns the scope of objects that were looked up already.
+    pub(crate) fn of_objects(
+        team: Option<Team>,
+        pipeline: Option<PipelineSummary>,
+        job: Option<Job>,
+    ) -> Self {
+        Self {
+            team,
+            pipeline,
+            job,
+            ..Self::default()
+        }
+    }
+
     /// Looks up what a path names, as far as it exists.
     pub(crate) async fn resolve(store: &Store, asked: &RequestPath<'_>) -> Result<Self> {
         if let Some(id) = asked.names.get("build_id") {

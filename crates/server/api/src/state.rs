@@ -8,6 +8,7 @@ use airside_hub::Hub;
 use airside_identity_providers::Connectors;
 use airside_limits::Transfers;
 use airside_lines::BuildLines;
+use airside_live::Live;
 use airside_logs::Logs;
 use airside_model::TeamId;
 use airside_secrets::{Credentials, IdTokens};
@@ -19,6 +20,7 @@ use airside_volumes::Volumes;
 use crate::{
     Builds, LogLevel, WorkerLife,
     error::{ApiError, Result},
+    live_limits::LiveLimits,
     log_level::Fixed,
 };
 
@@ -60,6 +62,9 @@ pub struct ApiState {
     hub: Option<Hub>,
     /// Volumes of artifacts.
     volumes: Option<Volumes>,
+    /// Streams of changes to pages, whose loop runs elsewhere.
+    pub live: Live,
+    pub(crate) live_limits: LiveLimits,
     /// Artifacts on their way.
     pub(crate) transfers: Transfers<TeamId>,
     /// An intercept without input for this long is ended; `None` never ends it.
@@ -82,6 +87,8 @@ impl ApiState {
         Self {
             workers: Arc::new(store.clone()),
             pipelines: PipelineSetter::new(store.clone()),
+            live: Live::new(store.clone(), metrics.clone(), airside_ui::edition()),
+            live_limits: LiveLimits::default(),
             store,
             auth,
             builds,

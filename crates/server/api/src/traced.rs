@@ -1,5 +1,5 @@
-//! A span for each request, part of the caller's trace if it has one, and a line in the log for each
-//! request that a fault ended.
+//! A span for each request, part of the caller's trace if it has one, and a line in the log for
+//! each request that a fault ended.
 
 use axum::{
     extract::{MatchedPath, Request},

@@ -22,6 +22,7 @@ pub(crate) mod pipeline;
 mod place;
 mod request;
 pub(crate) mod resource;
+mod side;
 pub(crate) mod teams;
 mod visit;
 pub(crate) mod workers;

@@ -114,7 +114,8 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
         state,
         greeting,
     } = started;
-    let loops = server.start_loops(&shutdown)?;
+    let mut loops = server.start_loops(&shutdown)?;
+    loops.push(loops::start_live(&state, &shutdown));
     let places = Places::new(Files::now().connections());
     if let Some(listener) = listeners.metrics {
         listeners::serve_metrics(listener, state.clone(), places.clone(), shutdown.clone());

@@ -314,4 +314,7 @@ actions! {
         "/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/causality/{resource_config_version_id}/upstream",
         ExposedPipeline;
     ShowDownload: Get "/download-fly", Public;
+
+    // Ours: each topic is judged as its page is.
+    FollowLive: Get "/airside/v1/live", Filtered;
 }

@@ -3,7 +3,7 @@
 //!
 //! A [`ClusterPipeline`] declares a pipeline, a [`ClusterJob`] shows a job, and a [`ClusterBuild`]
 //! shows a build or triggers one. The functions are pure: names ([`names`]), conditions
-//! ([`conditions`]), what is worth writing ([`differs`]), and the schemas ([`definitions`]).
+//! ([`conditions`]), what is worth writing ([`differs`]), and the schemas ([`definitions()`]).
 
 #[expect(
     unreachable_pub,

@@ -183,7 +183,7 @@ async fn set(
         }
         Err(ReadPipelineError::Unfilled(words)) => return Ok(PipelineReadiness::Invalid(words)),
         Err(error @ ReadPipelineError::Interrupted(_)) => {
-            return Ok(PipelineReadiness::Invalid(error.to_string()));
+            return Ok(PipelineReadiness::Invalid(chain(&error)));
         }
     };
     let head = team.store.pipeline_head(id, name, &vars).await?;
@@ -218,11 +218,11 @@ async fn set(
         }
         Err(SetPipelineError::Refused(words)) => Ok(PipelineReadiness::Refused(words)),
         Err(error @ SetPipelineError::Unavailable { .. }) => {
-            Ok(PipelineReadiness::Waiting(error.to_string()))
+            Ok(PipelineReadiness::Waiting(chain(&error)))
         }
-        Err(error @ SetPipelineError::NotJson) => Ok(PipelineReadiness::Invalid(error.to_string())),
+        Err(error @ SetPipelineError::NotJson) => Ok(PipelineReadiness::Invalid(chain(&error))),
         Err(SetPipelineError::Store(error @ airside_store::Error::Quota(_))) => {
-            Ok(PipelineReadiness::Refused(error.to_string()))
+            Ok(PipelineReadiness::Refused(chain(&error)))
         }
         Err(SetPipelineError::Store(error)) => {
             warn!(

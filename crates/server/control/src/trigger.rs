@@ -182,7 +182,7 @@ async fn request(
             return refuse(team, state, object, uid, "Removed", words).await;
         }
         Err(error @ airside_store::Error::RequestedOtherwise { .. }) => {
-            return refuse(team, state, object, uid, "Invalid", &error.to_string()).await;
+            return refuse(team, state, object, uid, "Invalid", &chain(&error)).await;
         }
         Err(error) => return Err(error.into()),
     };

@@ -257,7 +257,9 @@ impl Interpreter<'_> {
 
     /// Appends an event that a node emits once, however often the build resumes.
     pub(crate) async fn say(&self, id: &PlanId, what: &str, event: Event) -> Result<()> {
-        Ok(self.log.append(&format!("{id}/{what}"), 1, event).await?)
+        self.log.append(&format!("{id}/{what}"), 1, event).await?;
+        self.engine.parts.store.step_changed(self.build.id);
+        Ok(())
     }
 
     /// Returns true if the event is in the log already, perhaps from an earlier server.

@@ -10,8 +10,9 @@
 //! grows with the log. It is kept in memory, within a bound of all indexes. A window then costs the
 //! reading of some thousand lines, wherever it is.
 //!
-//! Rows are those of [`airside_terminal`]; the numbers of lines are Concourse's. All work is done on
-//! threads for work that blocks, and few at once.
+//! Rows are those of [`airside_terminal`]; the numbers of lines are Concourse's. All work is done
+//! on threads for work that blocks, and few at once. The last rows of a step that runs stay in
+//! memory: a reader who follows gets them from there.
 
 mod builds;
 mod cache;

@@ -8,7 +8,7 @@ use airside_terminal::{Terminal, TerminalRow, TerminalStyle};
 
 use crate::{
     event::{self, Effect},
-    index::{BuildIndex, IndexPlace, StepIndex},
+    index::{BuildIndex, IndexPlace},
 };
 
 /// The most lines of a window.
@@ -78,6 +78,8 @@ pub(crate) struct WindowPlan {
     first_event: u64,
     last_event: u64,
     place: Option<IndexPlace>,
+    /// The lines, if they are in memory.
+    live: Option<Lines>,
 }
 
 impl WindowPlan {
@@ -86,6 +88,12 @@ impl WindowPlan {
         let total = found.map_or(0, |found| found.total);
         let (first, end) = rows(range, total);
         let ended = found.map_or(index.closed, |found| found.ended);
+        let is_tail = matches!(range, LineRange::Tail(_));
+        let mut lines = Lines::new(first, end, is_tail);
+        let live = found.and_then(|found| found.live_from(first)).map(|rows| {
+            rows.for_each(|(number, row)| lines.take(number, row));
+            lines
+        });
         let settled = found.map_or(0, |found| if ended { total } else { found.settled });
         Self {
             window: StepWindow {
@@ -100,10 +108,11 @@ impl WindowPlan {
             step: step.to_owned(),
             first,
             end,
-            is_tail: matches!(range, LineRange::Tail(_)),
+            is_tail,
             first_event: found.map_or(0, |found| found.first_event),
             last_event: found.map_or(0, |found| found.last_event),
-            place: found.and_then(|found| StepIndex::place_before(found, first).cloned()),
+            place: found.and_then(|found| found.place_before(first).cloned()),
+            live,
         }
     }
 
@@ -112,18 +121,24 @@ impl WindowPlan {
         if self.first == self.end {
             return Ok(self.window);
         }
-        let mut lines = Lines {
-            first: self.first,
-            end: self.end,
-            is_tail: self.is_tail,
-            lines: VecDeque::new(),
-            bytes: 0,
+        let lines = match self.live.take() {
+            Some(lines) => lines,
+            None => self.lines(logs, build)?,
         };
+        self.window.from = lines.first + 1;
+        self.window.lines = lines.lines.into();
+        Ok(self.window)
+    }
+
+    /// Reads the lines from the log.
+    fn lines(&self, logs: &Logs, build: BuildId) -> Result<Lines> {
+        let mut lines = Lines::new(self.first, self.end, self.is_tail);
         let mut terminal = match &self.place {
             Some(place) => Terminal::resume(&place.checkpoint),
             None => Terminal::default(),
         };
-        let from = self.place.map_or(self.first_event, |place| place.event);
+        let place = self.place.as_ref();
+        let from = place.map_or(self.first_event, |place| place.event);
         let mut reader = logs.reader(build, from);
         'log: loop {
             let entries = reader.read()?;
@@ -151,9 +166,7 @@ impl WindowPlan {
         for (number, row) in terminal.live() {
             lines.take(number, row);
         }
-        self.window.from = lines.first + 1;
-        self.window.lines = lines.lines.into();
-        Ok(self.window)
+        Ok(lines)
     }
 }
 
@@ -179,6 +192,16 @@ struct Lines {
 }
 
 impl Lines {
+    fn new(first: u64, end: u64, is_tail: bool) -> Self {
+        Self {
+            first,
+            end,
+            is_tail,
+            lines: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
     fn take(&mut self, number: u64, row: &TerminalRow) {
         if !(self.first..self.end).contains(&number) {
             return;

@@ -17,7 +17,7 @@ use airside_model::{
 const BUILD: BuildId = BuildId(1);
 
 struct House {
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
     logs: Logs,
     lines: BuildLines,
     writer: LogWriter,
@@ -30,7 +30,7 @@ impl House {
         let logs = Logs::open(folder.path()).unwrap();
         let writer = logs.writer(BUILD, 1).await.unwrap();
         Self {
-            _folder: folder,
+            folder,
             lines: BuildLines::new(logs.clone()),
             logs,
             writer,
@@ -194,6 +194,56 @@ async fn an_index_grows_with_the_log() {
     // Another server reads the closed log anew.
     house.lines = BuildLines::new(house.logs.clone());
     assert_eq!(house.window("1", LineRange::Tail(1)).await.from, 302);
+}
+
+#[tokio::test]
+async fn the_end_of_a_running_step_needs_no_disk() {
+    let mut house = House::new().await;
+    house.write(mixed(1500)).await;
+    let from_disk = house
+        .window(
+            "1",
+            LineRange::From {
+                line: 1001,
+                count: 400,
+            },
+        )
+        .await;
+    let segments = house.folder.path().join(BUILD.to_string());
+    for segment in std::fs::read_dir(segments).unwrap() {
+        std::fs::remove_file(segment.unwrap().path()).unwrap();
+    }
+    let tail = house.window("1", LineRange::Tail(150)).await;
+    assert_eq!((tail.from, tail.lines.len()), (1351, 150));
+    assert_eq!(tail.lines[..50], from_disk.lines[350..]);
+    let bars = house
+        .window(
+            "2",
+            LineRange::From {
+                line: 200,
+                count: 5,
+            },
+        )
+        .await;
+    assert_eq!(texts(&bars), expected_bars(1500)[199..204]);
+}
+
+#[tokio::test]
+async fn rows_that_were_dropped_are_read_from_the_log() {
+    let mut house = House::new().await;
+    let wide = "\x1b[1000Cx\n".repeat(200);
+    for step in 0..50 {
+        house.print(&step.to_string(), &[&wide]).await;
+        // Looked at each time, as one who follows does.
+        let window = house.window(&step.to_string(), LineRange::Tail(2)).await;
+        assert_eq!(texts(&window), vec![format!("{}x", " ".repeat(1000)); 2]);
+    }
+    house.print("7", &["more\n"]).await;
+    let window = house.window("7", LineRange::Tail(2)).await;
+    assert_eq!(
+        texts(&window),
+        [format!("{}x", " ".repeat(1000)), "more".to_owned()]
+    );
 }
 
 #[tokio::test]

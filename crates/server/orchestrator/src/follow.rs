@@ -215,6 +215,7 @@ impl Orchestrator {
                 placement.container_ref.log_decision("step started");
                 let event = context.request.start_event.clone();
                 context.log.append(&context.key("start"), 1, event).await?;
+                self.parts.store.step_changed(context.lease.build);
             }
             SessionEvent::Output(output) => {
                 watching.output.take(output, &watching.session).await?;

@@ -1,6 +1,7 @@
 //! Names of pipelines and teams, and how pipelines are called in messages.
 
 use airside_config::{Warning, validate_identifier};
+use airside_model::chain;
 use airside_store::InstanceVars;
 
 /// Returns an error for a name that no pipeline or team may have, or a warning for an odd one.
@@ -13,7 +14,7 @@ pub fn check_name(name: &str, what: &str) -> Result<Option<Warning>, String> {
             name.chars().take(80).collect::<String>().escape_debug()
         ));
     }
-    validate_identifier(name, what).map_err(|error| error.to_string())
+    validate_identifier(name, what).map_err(|error| chain(&error))
 }
 
 /// Returns `name` or `name/key:value,…`, as `fly` writes it.

@@ -1,6 +1,7 @@
 //! From the text of a pipeline, and values for its variables, to a configuration that makes sense.
 
 use airside_config::{Loaded, api_errors, load};
+use airside_model::chain;
 use airside_tasks::Panicked;
 use airside_vars::{Chain, Given, Lookup};
 use serde_json::{Map, Value};
@@ -40,10 +41,10 @@ fn read(text: &str, given: Vec<Map<String, Value>>) -> Result<Loaded, ReadPipeli
 /// Returns the document with the values put in, as JSON.
 fn filled(text: &str, given: Vec<Map<String, Value>>) -> Result<String, String> {
     let given: Vec<Given> = given.into_iter().map(Given).collect();
-    let chain = Chain(given.iter().map(|vars| vars as &dyn Lookup).collect());
+    let values = Chain(given.iter().map(|vars| vars as &dyn Lookup).collect());
     let document = airside_yaml::parse(text).and_then(|node| node.to_json());
-    let document = document.map_err(|error| error.to_string())?;
-    let filled = airside_vars::interpolate(document, &chain).map_err(|error| error.to_string())?;
+    let document = document.map_err(|error| chain(&error))?;
+    let filled = airside_vars::interpolate(document, &values).map_err(|error| chain(&error))?;
     Ok(filled.to_string())
 }
 

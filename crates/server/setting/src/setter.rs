@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use airside_config::{Config, FactsTooLarge, facts};
 use airside_model::{
-    TeamId,
+    TeamId, chain,
     facts::{PipelineFacts, SetThrough},
 };
 use airside_store::{
@@ -87,7 +87,7 @@ impl From<JudgeError> for SetPipelineError {
 /// What is too large to be judged is not allowed.
 impl From<FactsTooLarge> for SetPipelineError {
     fn from(error: FactsTooLarge) -> Self {
-        Self::Refused(error.to_string())
+        Self::Refused(chain(&error))
     }
 }
 
@@ -106,6 +106,11 @@ impl PipelineSetter {
     pub fn with_judge(mut self, judge: Arc<dyn Judge>) -> Self {
         self.judge = judge;
         self
+    }
+
+    /// Returns the namespace that speaks for a team of this name, whether there is one or not.
+    pub fn control(&self, team: &str) -> Option<TeamControl> {
+        self.judge.control(team)
     }
 
     /// Sets a pipeline.

@@ -162,6 +162,7 @@ impl Store {
             .execute(&mut tx)
             .await?;
             tx.commit().await?;
+            self.step_changed(lease.build);
             Ok(())
         })
     }

@@ -4,7 +4,7 @@ use airside_model::{BuildId, PlanId, chain};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    Lease, Micros, Result, ShownChange, Store, corrupt,
+    Lease, Micros, Result, Store, corrupt,
     db::{here, query, query_as, sql},
     from_json, now,
     patience::patiently,
@@ -91,7 +91,7 @@ impl Store {
             .execute(&mut tx)
             .await?;
             tx.commit().await?;
-            self.show_quietly(ShownChange::StepChanged(lease.build));
+            self.step_changed(lease.build);
             Ok(())
         })
     }
@@ -152,7 +152,7 @@ impl Store {
             .fetch_one(&mut tx)
             .await?;
             tx.commit().await?;
-            self.show_quietly(ShownChange::StepChanged(lease.build));
+            self.step_changed(lease.build);
             Ok(begun)
         })?;
         let settled = sealed

@@ -64,13 +64,13 @@ async function refusal(response) {
  */
 export function ask(question) {
   const field = question.label === undefined ? null
-    : make(question.multiline ? 'textarea' : 'input', { class: 'ask-field', rows: question.multiline && 4 });
+    : make(question.multiline ? 'textarea' : 'input', { class: 'ask-field', rows: question.multiline && 4, 'aria-label': question.label || question.text });
   if (field) field.value = question.value ?? '';
   const kind = question.danger ? 'btn btn-danger' : 'btn btn-primary';
   const dialog = make('dialog', { class: 'float ask', 'aria-label': question.text },
     make('form', { method: 'dialog' },
       make('p', { class: 'strong' }, question.text),
-      field && make('label', {}, make('span', { class: 'label' }, question.label), field),
+      field && (question.label ? make('label', {}, make('span', { class: 'label' }, question.label), field) : field),
       make('div', { class: 'row ask-row' }, make('span', { class: 'grow' }),
         make('button', { class: 'btn btn-quiet', value: '' }, 'Cancel'),
         make('button', { class: kind, value: 'yes', autofocus: !field }, question.button ?? 'Yes'))));
@@ -103,7 +103,7 @@ export async function act(button) {
   let body = told.body ? JSON.parse(told.body) : undefined;
   if (told.ask) {
     const text = told.askText ?? 'Comment';
-    const answer = await ask({ text, label: text, value: told.askValue, button: told.askButton ?? 'Save' });
+    const answer = await ask({ text, label: '', value: told.askValue, button: told.askButton ?? 'Save' });
     if (answer === null) return;
     body = { ...body, [told.ask]: answer };
   }

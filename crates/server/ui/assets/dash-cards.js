@@ -6,7 +6,7 @@ import { ageText, now } from './times.js';
 
 /** @typedef {import('./dash-data.js').Pipeline} Pipeline */
 
-const ROOM = { card: { width: 230, height: 46 }, list: { width: 320, height: 16 } };
+const ROOM = { card: { width: 230, height: 48 }, list: { width: 320, height: 16 } };
 const WORDS = { started: 'running', archived: 'archived' };
 /** Pipelines with more jobs have no link on each of their cells. */
 const MAX_LINKS = 64;
@@ -38,12 +38,15 @@ export function card(pipeline, rights, shown = {}) {
   const status = shownStatus(pipeline);
   const classes = ['card', `s-${status}`, pipeline.members && 'card-stack', pipeline.archived && 'is-archived',
     pipeline.running && status !== 'started' && 'is-running'];
-  return make('article', { class: classes.filter(Boolean).join(' '), 'data-key': pipeline.key },
+  return make('article', { class: classes.filter(Boolean).join(' '), ...marksOf(pipeline) },
     !pipeline.archived && make('span', { class: pipeline.running ? 'card-band pulse' : 'card-band' }),
     make('div', { class: 'card-head' }, title(pipeline, shown.name), ...marks(pipeline)),
     make('div', { class: 'card-jobs' }, jobs(pipeline, ROOM.card)),
     make('div', { class: 'card-foot' }, ...state(pipeline), make('div', { class: 'card-tools' }, ...tools(pipeline, rights))));
 }
+
+/** Returns the names by which tests, Concourse's among them, find a pipeline. */
+const marksOf = ({ key, team, name }) => ({ 'data-key': key, 'data-team-name': team, 'data-pipeline-name': name });
 
 function title(pipeline, name = pipeline.name) {
   const link = make('a', { href: pipeline.href, title: name }, name);
@@ -126,6 +129,7 @@ function shapes(status, places, size) {
 
 /** Lays links over cells. */
 function addLinks(shown, { cells, size }, link) {
+  shown.setAttribute('role', 'group');
   for (const { x, y, at } of cells) {
     const { href, text } = link(at);
     shown.append(make('svg:a', { href, tabindex: '-1' }, make('title', {}, text), make('rect', { class: 'cell-link', x, y, width: size, height: size })));
@@ -174,7 +178,7 @@ export function nameCells(drawn, pipeline, named, url) {
 /** Draws a row of the list. */
 export function row(pipeline, rights) {
   const status = shownStatus(pipeline);
-  return make('article', { class: `dash-row s-${status}${pipeline.archived ? ' is-archived' : ''}`, 'data-key': pipeline.key },
+  return make('article', { class: `dash-row s-${status}${pipeline.archived ? ' is-archived' : ''}`, ...marksOf(pipeline) },
     make('span', { class: 'dash-name' }, pipeline.archived ? icon('i-archive', 'icon icon-14') : glyph(status), title(pipeline), ...marks(pipeline)),
     make('span', { class: 'dash-cells not-phone' }, jobs(pipeline, ROOM.list)),
     make('span', { class: 'dash-word cut' }, make('span', { class: `status-word s-${pipeline.archived ? 'pending' : pipeline.status}` }, pipeline.archived ? 'archived' : word(pipeline.status)),
@@ -188,7 +192,7 @@ export function row(pipeline, rights) {
 export function label(pipeline) {
   const status = shownStatus(pipeline);
   const text = pipeline.members ? `${pipeline.name} · ${pipeline.members.length}` : [pipeline.name, pipeline.varsText].filter(Boolean).join(' ');
-  return make('a', { class: `s-${status}`, href: pipeline.href, title: `${text}: ${word(pipeline.status)}`, 'data-key': pipeline.key },
+  return make('a', { class: `s-${status}`, href: pipeline.href, title: `${text}: ${word(pipeline.status)}`, ...marksOf(pipeline) },
     glyph(status, 'glyph-12'), make('span', { class: 'cut' }, text), make('span', { class: 'hidden-text' }, word(pipeline.status)));
 }
 

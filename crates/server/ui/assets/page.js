@@ -4,7 +4,7 @@ import { meta } from './dom.js';
 import { registerKeys, showKeys } from './keys.js';
 import { banner, follow, refreshParts, start } from './live.js';
 import { tick } from './times.js';
-import { showStars, starButton } from './stars.js';
+import { listStars, showStars, starButton } from './stars.js';
 import { toggleSide } from './side.js';
 
 export { ask, banner, follow, refreshParts, registerKeys, send, toast };
@@ -95,6 +95,14 @@ function focusSearch() {
   else openPalette();
 }
 
+/** A page that waits for something to exist, such as the first pipeline, is loaded again once it does. */
+function reloadOnFirst({ detail }) {
+  const waits = document.querySelector(`[data-reload-on="${CSS.escape(detail.topic)}"]`);
+  if (waits && detail.items?.length) location.reload();
+}
+document.addEventListener('airside:state', reloadOnFirst);
+document.addEventListener('airside:patch', reloadOnFirst);
+
 /** Returns a command that goes up to the pipeline or the job that the page belongs to. */
 const upTo = (pattern) => () => {
   const found = pattern.exec(location.pathname);
@@ -115,7 +123,11 @@ registerKeys([
 
 tick();
 showStars();
+listStars();
 document.addEventListener('airside:parts', showStars);
-document.addEventListener('airside:stars', showStars);
+document.addEventListener('airside:stars', () => {
+  showStars();
+  listStars();
+});
 start();
 document.documentElement.dataset.ready = meta('airside-edition');

@@ -96,7 +96,7 @@ function draw(state) {
       shown.push(entry);
       return row(state, entry, shown.length - 1);
     });
-    if (rows.length) parts.push(make('h3', {}, title), make('ul', { role: 'group', 'aria-label': title }, ...rows));
+    if (rows.length) parts.push(make('h3', { 'aria-hidden': 'true' }, title), make('ul', { role: 'group', 'aria-label': title }, ...rows));
   }
   state.shown = shown;
   state.list.replaceChildren(...parts);

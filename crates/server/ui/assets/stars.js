@@ -1,5 +1,5 @@
 // Favourites, kept by this browser: what is needed to show them on any page.
-import { keep, kept } from './dom.js';
+import { icon, keep, kept, make } from './dom.js';
 
 /** A favourite: its key (`p12`, or `g:team/name` of a group), its name and its address. @typedef {{ key: string, team: string, name: string, vars?: string, href: string }} Star */
 
@@ -39,6 +39,15 @@ export function showStars() {
     button.classList.toggle('star-on', on);
     button.setAttribute('aria-pressed', String(on));
   }
+}
+
+/** Draws the favourites in the side bar of a page that knows no more of them. */
+export function listStars() {
+  const place = document.getElementById('side-lists');
+  if (!place || document.getElementById('dashboard-data')) return;
+  const rows = stars().map(({ href, name, vars }) => make('li', {}, make('a', { href }, icon('i-star', 'icon icon-14'),
+    make('span', { class: 'cut', title: name }, name), vars && make('span', { class: 'chip mono cut', title: vars }, vars))));
+  place.replaceChildren(...(rows.length ? [make('section', {}, make('h2', {}, 'Favourites'), make('ul', {}, ...rows))] : []));
 }
 
 addEventListener('storage', (event) => {

@@ -55,9 +55,10 @@ pub struct RelatedNode {
 impl CausalityPage {
     /// Makes the page.
     pub fn page(&self) -> Page {
-        let direction = match self.is_upstream {
-            true => "upstream",
-            false => "downstream",
+        let direction = if self.is_upstream {
+            "upstream"
+        } else {
+            "downstream"
         };
         Page {
             title: format!("{} {} {direction}", self.resource, self.short()),

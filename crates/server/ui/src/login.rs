@@ -11,7 +11,7 @@ use crate::{asset_url, shell::rendered, symbols};
 struct LonePage<'a> {
     title: &'a str,
     icon: String,
-    styles: [String; 4],
+    styles: String,
     script: Option<String>,
     symbols: String,
     content: &'a str,
@@ -22,7 +22,7 @@ fn page(title: &str, content: &str, script: Option<&str>) -> String {
     rendered(&LonePage {
         title,
         icon: asset_url("icon.svg"),
-        styles: ["tokens.css", "base.css", "parts.css", "more.css"].map(asset_url),
+        styles: asset_url("styles.css"),
         script: script.map(asset_url),
         symbols: symbols::used_in(&[MARK, content], &[]),
         content,

@@ -11,6 +11,7 @@ pub enum SidePlace {
     Dashboard,
     Builds,
     Workers,
+    Teams,
 }
 
 /// The side bar of a page.

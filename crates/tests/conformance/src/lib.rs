@@ -13,6 +13,7 @@ mod bench;
 mod cause_name;
 mod patience;
 mod programs;
+mod refusing_registry;
 pub mod rules;
 mod stand;
 mod step;
@@ -21,6 +22,7 @@ pub use bench::{Bench, Ground, NoProofs, Site};
 pub use cause_name::CauseName;
 pub use patience::{wait_until, within};
 pub use programs::{kill_first_process, program, shim};
+pub use refusing_registry::refused_image;
 
 /// One test per rule. The expression gives an `Option<Arc<dyn Site>>`; without a site, a rule is
 /// not tested.

@@ -19,7 +19,7 @@ use std::{
 
 use airside_agents::{AdmissionError, AgentOffer, Agents, WorkerRegister};
 use airside_conformance::{
-    CauseName, Ground, NoProofs, Site, kill_first_process, program, shim, wait_until,
+    CauseName, Ground, NoProofs, Site, kill_first_process, program, refused_image, shim, wait_until,
 };
 use airside_hub::{Hub, Proofs};
 use airside_model::{Handle, InstallationId, WorkerName, WorkerState};
@@ -266,8 +266,8 @@ impl Site for Elsewhere {
         match cause {
             CauseName::NoRoom => Some("a machine sets no room aside for each container"),
             CauseName::Evicted => Some("no cluster moves containers here"),
-            CauseName::ImageRefused => Some("an image in a folder belongs to every team"),
-            CauseName::OutOfMemory
+            CauseName::ImageRefused
+            | CauseName::OutOfMemory
             | CauseName::Killed
             | CauseName::CannotStart
             | CauseName::Pulling => None,
@@ -275,6 +275,9 @@ impl Site for Elsewhere {
     }
 
     fn provoke(&self, cause: CauseName, spec: &mut PlacementSpec) {
+        if cause == CauseName::ImageRefused {
+            spec.image = refused_image(self.network.outside.into());
+        }
         if cause == CauseName::CannotStart {
             spec.mounts.push(Mount {
                 path: "/bin/sh/below-a-file".to_owned(),

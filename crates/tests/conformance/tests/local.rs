@@ -8,7 +8,9 @@ use std::{
     sync::Arc,
 };
 
-use airside_conformance::{CauseName, Ground, NoProofs, Site, kill_first_process, program, shim};
+use airside_conformance::{
+    CauseName, Ground, NoProofs, Site, kill_first_process, program, refused_image, shim,
+};
 use airside_hub::Proofs;
 use airside_model::{Handle, InstallationId, WorkerName};
 use airside_rootfs::Images;
@@ -101,8 +103,8 @@ impl Site for Machine {
         match cause {
             CauseName::NoRoom => Some("a machine sets no room aside for each container"),
             CauseName::Evicted => Some("no cluster moves containers here"),
-            CauseName::ImageRefused => Some("an image in a folder belongs to every team"),
-            CauseName::OutOfMemory
+            CauseName::ImageRefused
+            | CauseName::OutOfMemory
             | CauseName::Killed
             | CauseName::CannotStart
             | CauseName::Pulling => None,
@@ -110,6 +112,9 @@ impl Site for Machine {
     }
 
     fn provoke(&self, cause: CauseName, spec: &mut PlacementSpec) {
+        if cause == CauseName::ImageRefused {
+            spec.image = refused_image(Ipv4Addr::LOCALHOST.into());
+        }
         if cause == CauseName::CannotStart {
             spec.mounts.push(Mount {
                 path: "/bin/sh/below-a-file".to_owned(),

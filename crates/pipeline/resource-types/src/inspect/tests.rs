@@ -195,7 +195,7 @@ fn mistakes_in_sources() {
             "kubernetes",
             json!({"kind": "pod", "names": "a"}),
             &[
-                &format!("names: source.names is no key of type `kubernetes` {refused}"),
+                &format!("names: source.names is not a key of type `kubernetes` {refused}"),
                 "kind: source.kind is \"pod\": write the kind like",
             ],
         ),
@@ -287,7 +287,7 @@ fn mistakes_in_params() {
             "kubernetes",
             PutParams,
             json!({"manifest": "a.yml"}),
-            "manifest: params.manifest is no key",
+            "manifest: params.manifest is not a key",
         ),
         (
             "kubernetes",

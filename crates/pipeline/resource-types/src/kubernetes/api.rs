@@ -97,6 +97,15 @@ impl std::fmt::Display for ApiError {
     }
 }
 
+impl std::error::Error for ApiError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unusable(failure) => failure.source(),
+            Self::Away(_) | Self::Refused(_) => None,
+        }
+    }
+}
+
 /// Makes requests, one after the other. Threads have one each.
 pub(super) struct ApiClient {
     access: ClusterAccess,

@@ -8,6 +8,7 @@ use std::{
 };
 
 use airside_blocking_http::ResponseBody;
+use airside_model::chain;
 use serde_json::Value;
 
 use super::{
@@ -68,9 +69,12 @@ impl Watch {
             tell,
         };
         let started = thread.spawn(move || watching.run());
-        started
-            .map(drop)
-            .map_err(|error| Failure::said(format!("cannot start a thread for a watch: {error}")))
+        started.map(drop).map_err(|error| {
+            Failure::said(format!(
+                "cannot start a thread for a watch: {}",
+                chain(&error)
+            ))
+        })
     }
 }
 
@@ -98,7 +102,7 @@ impl<F: FnMut(WatchEvent) -> bool> WatchThread<F> {
                 Ok(end) => end,
                 Err(ApiError::Refused(refusal)) if refusal.status == 410 => WatchEnd::Expired,
                 Err(error) => {
-                    let (status, why) = (error.status(), error.to_string());
+                    let (status, why) = (error.status(), chain(&error));
                     if !(self.tell)(WatchEvent::Trouble { status, why }) {
                         return;
                     }

@@ -76,7 +76,7 @@ fn walk(
     for _ in 0..MAX_INDEX_DEPTH {
         let what = digest.to_string();
         let Some((_, bytes)) = registry.manifest(&what)? else {
-            return Err(Failure::said(format!("the registry has no image {what}")));
+            return Err(Failure::no_image(what));
         };
         seen(&digest, &bytes);
         match parse_document(&bytes, &what)? {

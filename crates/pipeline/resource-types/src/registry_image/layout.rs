@@ -77,6 +77,6 @@ pub(super) fn write(
 fn manifest(registry: &Registry, digest: &Digest) -> Result<Vec<u8>, Failure> {
     match registry.manifest(&digest.to_string())? {
         Some((_, bytes)) => Ok(bytes),
-        None => Err(Failure::said(format!("the registry has no image {digest}"))),
+        None => Err(Failure::no_image(digest)),
     }
 }

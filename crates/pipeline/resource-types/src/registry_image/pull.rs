@@ -60,7 +60,7 @@ pub fn download_image(
         }
         brought.map(Some)
     })?;
-    brought.ok_or_else(|| Failure::said(format!("the registry has no image {digest}")))
+    brought.ok_or_else(|| Failure::no_image(digest))
 }
 
 struct Pull<'a> {

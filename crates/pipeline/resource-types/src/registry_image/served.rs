@@ -51,10 +51,7 @@ pub fn served_image(
         )));
     }
     let read = source.ask(log, |registry, _| read(&source, registry, reference))?;
-    let missing = || {
-        let name = source.name();
-        Failure::said(format!("the registry has no image {reference} of {name}"))
-    };
+    let missing = || Failure::no_image(format!("{reference} of {}", source.name()));
     let image = read.ok_or_else(missing)?;
     image.check().map_err(Failure::said)?;
     Ok(image)

@@ -13,7 +13,7 @@ use airside_model::{JobId, ResourceVersionId};
 
 use super::choice::{Choice, Vouchers};
 use super::walk::{Step, Walk};
-use super::{Candidate, Reason};
+use super::{Candidate, NoVersion, Reason};
 use crate::graph::{Input, InputVersions};
 use crate::history::WalkSubject;
 use crate::{BuildKey, Carried, History};
@@ -77,20 +77,17 @@ impl<'a> Search<'a> {
     pub(super) fn run<H: History>(
         &mut self,
         history: &H,
-    ) -> Result<Result<Vec<Candidate>, Reason>, H::Error> {
+    ) -> Result<Vec<Candidate>, NoVersion<H::Error>> {
         if self.pins.is_none() {
-            match self.find_pins(history)? {
-                Ok(pins) => self.pins = Some(pins),
-                Err(reason) => return Ok(Err(reason)),
-            }
+            self.pins = Some(self.find_pins(history)?);
         }
         if self.frames.is_empty() && self.is_hopeless(history)? {
-            return Ok(Err(Reason::NoSatisfiableBuilds));
+            return Err(NoVersion::None(Reason::NoSatisfiableBuilds));
         }
         loop {
             match self.heading {
                 Heading::Down => match self.open_pair(history)? {
-                    None => return Ok(self.candidates()),
+                    None => return self.candidates().map_err(NoVersion::None),
                     Some(frame) => {
                         self.frames.push(frame);
                         self.heading = Heading::On;
@@ -99,7 +96,7 @@ impl<'a> Search<'a> {
                 Heading::On => {
                     self.gave_up = self.tries >= self.most_tries;
                     if self.frames.is_empty() || self.gave_up {
-                        return Ok(Err(Reason::NoSatisfiableBuilds));
+                        return Err(NoVersion::None(Reason::NoSatisfiableBuilds));
                     }
                     self.try_build(history)?;
                 }
@@ -110,18 +107,18 @@ impl<'a> Search<'a> {
     fn find_pins<H: History>(
         &self,
         history: &H,
-    ) -> Result<Result<Vec<Option<ResourceVersionId>>, Reason>, H::Error> {
+    ) -> Result<Vec<Option<ResourceVersionId>>, NoVersion<H::Error>> {
         let mut pins = Vec::with_capacity(self.inputs.len());
         for input in &self.inputs {
             pins.push(match &input.want {
                 InputVersions::Pinned(pin) => match history.containing(input.resource, pin)? {
                     Some(version) => Some(version),
-                    None => return Ok(Err(Reason::PinNotFound(pin.clone()))),
+                    None => return Err(NoVersion::None(Reason::PinNotFound(pin.clone()))),
                 },
                 InputVersions::Latest | InputVersions::Every => None,
             });
         }
-        Ok(Ok(pins))
+        Ok(pins)
     }
 
     /// Returns true if a job never had what an input takes from it. Then the builds of other jobs

@@ -2,7 +2,7 @@
 
 use airside_model::JobId;
 
-use super::{Candidate, Reason};
+use super::{Candidate, NoVersion, Reason};
 use crate::graph::{Input, InputVersions};
 use crate::history::Placed;
 use crate::{History, Order};
@@ -11,24 +11,24 @@ pub(super) fn resolve<H: History>(
     history: &H,
     job: JobId,
     input: &Input,
-) -> Result<Result<Candidate, Reason>, H::Error> {
-    match &input.want {
+) -> Result<Candidate, NoVersion<H::Error>> {
+    let (found, reason) = match &input.want {
         InputVersions::Pinned(pin) => {
             let found = history.containing(input.resource, pin)?;
-            Ok(found
-                .map(|version| Candidate {
-                    version,
-                    builds: Vec::new(),
-                    more: false,
-                })
-                .ok_or_else(|| Reason::PinNotFound(pin.clone())))
+            let found = found.map(|version| Candidate {
+                version,
+                builds: Vec::new(),
+                more: false,
+            });
+            (found, Reason::PinNotFound(pin.clone()))
         }
         InputVersions::Latest => {
             let found = history.newest_enabled(input.resource, Order::NEWEST)?;
-            Ok(found.map(alone).ok_or(Reason::LatestNotFound))
+            (found.map(alone), Reason::LatestNotFound)
         }
-        InputVersions::Every => Ok(every(history, job, input)?.ok_or(Reason::VersionNotFound)),
-    }
+        InputVersions::Every => (every(history, job, input)?, Reason::VersionNotFound),
+    };
+    found.ok_or(NoVersion::None(reason))
 }
 
 /// The first version after the highest that the job used; if there is none, the last one up to

@@ -61,8 +61,8 @@ pub(super) async fn save(
     };
     let text = body::text(body, "the configuration", LARGEST_MIB << 20).await?;
     let loaded = match read_config(text).await? {
-        Ok(loaded) => loaded,
-        Err(errors) => return Ok(invalid(&errors)),
+        ConfigText::Pipeline(loaded) => *loaded,
+        ConfigText::Mistakes(errors) => return Ok(invalid(&errors)),
     };
     if wishes.check_creds.is_some() {
         let asker = Asker {
@@ -105,12 +105,19 @@ pub(super) async fn save(
     Ok((status, Json(shown)).into_response())
 }
 
+/// A body that should be a pipeline.
+enum ConfigText {
+    Pipeline(Box<Loaded>),
+    /// The mistakes in the configuration, in `fly`'s words.
+    Mistakes(Vec<String>),
+}
+
 /// Reads a configuration, or says in `fly`'s words what is wrong with it.
-async fn read_config(text: String) -> Result<std::result::Result<Loaded, Vec<String>>> {
+async fn read_config(text: String) -> Result<ConfigText> {
     match read_pipeline(text, Vec::new()).await {
-        Ok(loaded) => Ok(Ok(loaded)),
-        Err(ReadPipelineError::Invalid(errors)) => Ok(Err(errors)),
-        Err(ReadPipelineError::Unfilled(error)) => Ok(Err(vec![error])),
+        Ok(loaded) => Ok(ConfigText::Pipeline(Box::new(loaded))),
+        Err(ReadPipelineError::Invalid(errors)) => Ok(ConfigText::Mistakes(errors)),
+        Err(ReadPipelineError::Unfilled(error)) => Ok(ConfigText::Mistakes(vec![error])),
         Err(ReadPipelineError::Interrupted(_)) => {
             Err(ApiError::Internal("reading the configuration failed"))
         }

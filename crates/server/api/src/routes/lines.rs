@@ -10,7 +10,8 @@
 //! lines. Fewer lines than asked for may come, so a reader asks again behind the last one.
 //!
 //! ```json
-//! {"step": "5f2a", "from": 1001, "total": 41000, "settled": 40800, "ended": false, "closed": false,
+//! {"step": "5f2a", "from": 1001, "total": 41000, "settled": 40800,
+//!  "ended": false, "closed": false,
 //!  "rows": [[1763584544000, [["plain"], ["red and bold", {"f": 1, "a": 1}]]]]}
 //! ```
 //!

@@ -157,6 +157,12 @@ async fn mentioning(state: &ApiState, team: &str) -> Result<Option<String>> {
     if let Some(worker) = worker.or_else(|| state.workers.naming_team(team)) {
         return Ok(Some(format!("worker `{worker}`")));
     }
+    if let Some(control) = state.pipelines.control(team) {
+        let (namespace, cluster) = (control.namespace, control.cluster);
+        return Ok(Some(format!(
+            "the control file's namespace `{namespace}` of cluster `{cluster}`"
+        )));
+    }
     let passes = state.store.agent_passes().await?;
     let pass = passes
         .into_iter()

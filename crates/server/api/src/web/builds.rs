@@ -5,11 +5,11 @@ mod rows;
 
 use airside_model::BuildStatus;
 use airside_store::{BuildChoice, BuildFilter, BuildPage, Team, now};
-use airside_ui::{BuildsPage, PageStatus};
+use airside_ui::{BuildsPage, PageStatus, SidePlace};
 use axum::{extract::State, response::Response};
 
 use self::choice::Choice;
-use super::{PageRequest, paging::ListPage};
+use super::{PageRequest, paging::ListPage, side::side_bar};
 use crate::{ApiState, error::Result, page};
 
 /// The most builds that wait or run on one page.
@@ -57,7 +57,10 @@ pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) ->
         team: choice.team,
         pipeline: choice.pipeline,
     };
-    Ok(request.show(&shown.page()))
+    let side = side_bar(&state, &request.scope, &teams, SidePlace::Builds).await?;
+    let mut page = shown.page();
+    page.side = side.render_bar();
+    Ok(request.show(&page))
 }
 
 /// Returns the filters with the chosen status, as far as it belongs to this part of the page.

@@ -4,20 +4,15 @@ mod items;
 
 use airside_auth::Role;
 use airside_store::Team;
-use airside_ui::{Dashboard, FirstRun, SideBar, SidePlace, WallMessage};
+use airside_ui::{Dashboard, FirstRun, SidePlace, WallMessage};
 use axum::{extract::State, response::Response};
 use serde_json::{Value, json};
 
-use super::PageRequest;
-use crate::{
-    ApiState, CONCOURSE_VERSION, error::Result, routes::server::running_and_away,
-    scope::RequestScope,
-};
+use super::{PageRequest, side::side_bar};
+use crate::{ApiState, error::Result, routes::server::running_and_away, scope::RequestScope};
 
 pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) -> Result<Response> {
     let teams = state.store.teams().await?;
-    let workers = state.store.workers().await?;
-    let (running, _) = running_and_away(&state, &workers);
     let scope = &request.scope;
     let mut page = Dashboard {
         wall: wall(&state).await?,
@@ -25,18 +20,15 @@ pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) ->
         topic: "dashboard".to_owned(),
         ..Dashboard::default()
     };
-    let side = SideBar {
-        place: SidePlace::Dashboard,
-        workers: scope.principal().map(|_| running.len()),
-        version: state.version.to_string(),
-        fly_version: CONCOURSE_VERSION.to_owned(),
-    };
+    let side = side_bar(&state, scope, &teams, SidePlace::Dashboard).await?;
     if request.query("part").is_some() {
         // Of this page, fragments are the wall alone.
         return Ok(request.show(&page.page(&side)));
     }
     let items = items::visible(&state.store, scope, &teams).await?;
     if items.is_empty() {
+        let workers = state.store.workers().await?;
+        let (running, _) = running_and_away(&state, &workers);
         let first_run = FirstRun {
             external_url: state.external_url.to_string(),
             workers: running.len(),

@@ -34,15 +34,14 @@ pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) ->
     let listed = ListPage::of(&request);
     let mut builds = page::merged(&state.store, &filters, listed.builds()).await?;
     let (newer, older) = page::beyond(&state.store, &filters, &builds).await?;
-    let last = match listed.is_first() && listed.limit >= COMPARED_BUILDS {
-        true => builds.clone(),
-        false => {
-            let page = BuildPage {
-                limit: COMPARED_BUILDS,
-                ..BuildPage::default()
-            };
-            page::merged(&state.store, &filters, page).await?
-        }
+    let last = if listed.is_first() && listed.limit >= COMPARED_BUILDS {
+        builds.clone()
+    } else {
+        let page = BuildPage {
+            limit: COMPARED_BUILDS,
+            ..BuildPage::default()
+        };
+        page::merged(&state.store, &filters, page).await?
     };
     page::hide_people(&state, scope, &mut builds).await?;
     let here = pipeline_url(pipeline, &["jobs", &job.name]);
@@ -139,15 +138,16 @@ fn numbers(builds: &[Build]) -> JobNumbers {
 fn actions(request: &PageRequest) -> Result<Vec<SendButton>> {
     let (pipeline, job) = (request.scope.pipeline()?, request.scope.job()?);
     let url = |rest: &str| api_url(pipeline, &["jobs", &job.name, rest]);
-    let (action, pause) = match job.paused {
-        true => (
+    let (action, pause) = if job.paused {
+        (
             Action::UnpauseJob,
             SendButton::new("PUT", url("unpause"), "Unpause", "i-play"),
-        ),
-        false => (
+        )
+    } else {
+        (
             Action::PauseJob,
             SendButton::new("PUT", url("pause"), "Pause", "i-pause"),
-        ),
+        )
     };
     let trigger = SendButton::new("POST", url("builds"), "Trigger", "i-plus")
         .class("btn btn-primary")

@@ -31,9 +31,9 @@ fn vars_query(vars: &InstanceVars) -> String {
         return String::new();
     }
     let pairs = airside_vars::InstanceVars(vars.as_map().clone()).to_query();
-    let mut query = form_urlencoded::Serializer::new(String::from("?"));
+    let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(pairs);
-    query.finish()
+    format!("?{}", query.finish())
 }
 
 /// Escapes a name for a path.

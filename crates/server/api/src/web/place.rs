@@ -20,9 +20,9 @@ pub(super) fn crumbs(pipeline: &PipelineSummary) -> Vec<Crumb> {
 /// Returns the place of a team: its pipelines on the dashboard.
 pub(super) fn team_crumb(team: &str) -> Crumb {
     let search = format!("team:\"{team}\"");
-    let mut query = url::form_urlencoded::Serializer::new(String::from("/?"));
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.append_pair("search", &search);
-    Crumb::new(team, query.finish())
+    Crumb::new(team, format!("/?{}", query.finish()))
 }
 
 /// Returns instance vars as people read them.

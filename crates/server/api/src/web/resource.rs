@@ -128,9 +128,10 @@ fn actions(request: &PageRequest, resource: &Resource) -> Result<Vec<SendButton>
     let check = SendButton::new("POST", url, "Check now", "i-again")
         .body("{}".to_owned())
         .parts(PARTS);
-    let check = match pipeline.archived {
-        true => check.refused("the pipeline is archived".to_owned()),
-        false => check,
+    let check = if pipeline.archived {
+        check.refused("the pipeline is archived".to_owned())
+    } else {
+        check
     };
     Ok(request
         .offer(Action::CheckResource, check)
@@ -153,15 +154,16 @@ fn pin(request: &PageRequest, resource: &Resource) -> Result<Option<PinNote>> {
         )
         .parts(PARTS);
     let unpin = SendButton::new("PUT", url("unpin"), "Unpin", "").parts(PARTS);
-    let actions = match pin.in_config {
-        true => Vec::new(),
-        false => [
+    let actions = if pin.in_config {
+        Vec::new()
+    } else {
+        [
             request.offer(Action::SetPinCommentOnResource, comment),
             request.offer(Action::UnpinResource, unpin),
         ]
         .into_iter()
         .flatten()
-        .collect(),
+        .collect()
     };
     Ok(Some(PinNote {
         version: Version(pin.version.0.clone()),

@@ -4,10 +4,10 @@ mod pipelines;
 
 use airside_auth::{Action, Principal, Role};
 use airside_store::Team;
-use airside_ui::{SendButton, TeamPage, TeamRole, TeamRow, TeamsPage};
+use airside_ui::{SendButton, SidePlace, TeamPage, TeamRole, TeamRow, TeamsPage};
 use axum::{extract::State, response::Response};
 
-use super::{PageRequest, links::escaped};
+use super::{PageRequest, links::escaped, side::side_bar};
 use crate::{ApiState, error::Result};
 
 /// Roles that a team gives, highest first.
@@ -41,7 +41,10 @@ pub(crate) async fn list(State(state): State<ApiState>, request: PageRequest) ->
     let shown = TeamsPage {
         teams: rows.collect(),
     };
-    Ok(request.show(&shown.page()))
+    let side = side_bar(&state, &request.scope, &teams, SidePlace::Teams).await?;
+    let mut page = shown.page();
+    page.side = side.render_bar();
+    Ok(request.show(&page))
 }
 
 pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) -> Result<Response> {
@@ -60,9 +63,10 @@ pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) ->
         team.name.clone(),
     )
     .goto("/airside/teams");
-    let rename = match team.admin {
-        true => rename.refused("a team that administers keeps its name".to_owned()),
-        false => rename,
+    let rename = if team.admin {
+        rename.refused("a team that administers keeps its name".to_owned())
+    } else {
+        rename
     };
     let may_rename = request.scope.may(Action::RenameTeam);
     let shown = TeamPage {

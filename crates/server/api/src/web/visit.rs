@@ -86,9 +86,9 @@ fn takes_html(headers: &HeaderMap) -> bool {
 
 /// Returns the address of the login that leads back to a path of this server.
 pub(crate) fn login_url(here: &str) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::from("/sky/login?"));
+    let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("redirect_uri", here);
-    query.finish()
+    format!("/sky/login?{}", query.finish())
 }
 
 fn refusal(status: StatusCode) -> NoPage {

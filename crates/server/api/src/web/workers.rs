@@ -5,13 +5,16 @@ use std::collections::HashMap;
 use airside_auth::Action;
 use airside_model::{ContainerState, WorkerName, WorkerState};
 use airside_store::{Container, ContainerFilter, Micros, Team, Worker, WorkerKind, now};
-use airside_ui::{PageStatus, SendButton, WorkerPlace, WorkerRow, WorkerStep, WorkersPage};
+use airside_ui::{
+    PageStatus, SendButton, SidePlace, WorkerPlace, WorkerRow, WorkerStep, WorkersPage,
+};
 use axum::{extract::State, response::Response};
 
 use super::{
     PageRequest,
     links::escaped,
     place::{build_url, shown_time},
+    side::side_bar,
 };
 use crate::{ApiState, WorkerCondition, error::Result, present, routes::workers::is_visible};
 
@@ -46,7 +49,10 @@ pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) ->
         steps: steps(&state, &running).await?,
         more_steps: running.len().saturating_sub(MAX_STEPS),
     };
-    Ok(request.show(&shown.page()))
+    let side = side_bar(&state, &request.scope, &teams, SidePlace::Workers).await?;
+    let mut page = shown.page();
+    page.side = side.render_bar();
+    Ok(request.show(&page))
 }
 
 /// Returns the containers of steps of the viewer's teams that run or start, the oldest first.
@@ -151,9 +157,10 @@ async fn steps(state: &ApiState, running: &[Container]) -> Result<Vec<WorkerStep
         let place: Vec<_> = place.into_iter().flatten().collect();
         steps.push(WorkerStep {
             key: container.handle.to_string(),
-            build: match place.is_empty() {
-                true => format!("one-off #{}", labels.build_name),
-                false => format!("{} #{}", place.join("/"), labels.build_name),
+            build: if place.is_empty() {
+                format!("one-off #{}", labels.build_name)
+            } else {
+                format!("{} #{}", place.join("/"), labels.build_name)
             },
             href: href.clone(),
             step: format!("{} {}", labels.kind, labels.step),

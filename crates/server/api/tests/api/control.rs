@@ -136,3 +136,20 @@ async fn a_proxy_applies_and_deletes_objects_for_users() {
     assert_eq!(destroyed.status, StatusCode::NO_CONTENT);
     assert_eq!(judge.take_asked(), ["delete applied of main"]);
 }
+
+#[tokio::test]
+async fn hostile_renames_take_over_no_namespace_of_a_cluster() {
+    let (server, _, ann) = judged(FlyMode::Judge).await;
+    let auth = json!({"auth": {"owner": {"users": ["local:bob"], "groups": []}}});
+    let made = server
+        .send_json(&ann, "PUT", "/api/v1/teams/crew", &auth)
+        .await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    let rename = json!({"name": "main"});
+    let refused = server
+        .send_json(&ann, "PUT", "/api/v1/teams/crew/rename", &rename)
+        .await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);
+    let words = "namespace `ci-main` of cluster `c` names a team";
+    assert!(refused.text.contains(words), "{}", refused.text);
+}

@@ -17,6 +17,7 @@ mod control;
 mod events;
 mod faults;
 mod lines;
+mod live;
 mod login;
 mod outside;
 mod pipelines;

@@ -208,6 +208,7 @@ impl Server {
         .with_id_tokens(IdTokens::new(store.clone(), &url, Rotation::default()))
         .with_volumes(Volumes::open(&dir.join("volumes")).unwrap())
         .with_cli_dir(Some(dir.join("cli")));
+        tokio::spawn(state.live.clone().run());
         let shutdown = CancellationToken::new();
         let places = Places::new(Files::now().connections());
         let proxies = vec!["127.0.0.1".parse().unwrap()];

@@ -2,12 +2,24 @@
 
 use std::sync::Arc;
 
-use airside_tasks::supervise;
+use airside_api::ApiState;
+use airside_tasks::{restart, supervise};
 use anyhow::Result;
 use tokio::{signal::unix::Signal, sync::Mutex, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::{assembly::Server, stop, targets::Targets};
+
+/// Starts what tells pages of changes, until the shutdown.
+pub(super) fn start_live(state: &ApiState, shutdown: &CancellationToken) -> JoinHandle<()> {
+    let (live, until) = (state.live.clone(), shutdown.clone());
+    restart("live streams", move || {
+        let (live, until) = (live.clone(), until.clone());
+        async move {
+            until.run_until_cancelled(live.run()).await;
+        }
+    })
+}
 
 impl Server {
     /// Starts what runs in the background until the shutdown.

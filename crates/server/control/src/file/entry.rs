@@ -4,6 +4,7 @@ use std::{collections::HashMap, path::PathBuf};
 
 use airside_clusters::{AccessMistake, ClusterAccess, Rate};
 use airside_kube_objects::is_object_name;
+use airside_model::chain;
 use airside_setting::FlyMode;
 use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
@@ -43,7 +44,7 @@ impl From<serde_saphyr::Error> for ControlFault {
     fn from(error: serde_saphyr::Error) -> Self {
         let error = error.without_snippet();
         let location = error.location().unwrap_or(Location::UNKNOWN);
-        let text = error.to_string();
+        let text = chain(&error);
         // The place is told once, in front.
         let place = format!(" at line {}, column {}", location.line(), location.column());
         Self::at(location, text.replace(&place, ""))

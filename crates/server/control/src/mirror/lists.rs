@@ -215,7 +215,8 @@ async fn remove_leftovers(
     Ok(())
 }
 
-/// Returns true if an object shows a build of a job that is gone, or of a team without such objects.
+/// Returns true if an object shows a build of a job that is gone, or of a team without objects of
+/// builds.
 fn is_leftover(team: &TeamParts, object: &ClusterBuild, desired: &HashSet<String>) -> bool {
     let spec = &object.spec;
     let job = names::job_name(&spec.pipeline, &spec.instance_vars, &spec.job);

@@ -52,7 +52,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, check: &CheckPlan) -> Result<Status, Ste
         Ok(source) => source,
         Err(words) => {
             let words = format!("resource config creds evaluation: {words}");
-            return ended(leaf, &subject, started_at, Err(words.into())).await;
+            return save_result(leaf, &subject, started_at, Err(words.into())).await;
         }
     };
     let default = leaf.interpreter.engine.parts.check_timeout;
@@ -66,13 +66,13 @@ pub(crate) async fn run(leaf: Leaf<'_>, check: &CheckPlan) -> Result<Status, Ste
     let way = match native::way(leaf, check).await {
         Ok(CheckWay::Container) => return step.in_container(&mut subject, allowed).await,
         Ok(way) => way,
-        Err(error) => return ended(leaf, &subject, started_at, Err(error)).await,
+        Err(error) => return save_result(leaf, &subject, started_at, Err(error)).await,
     };
     if let Some(known) = subject.known(leaf, check, &step.source, None).await? {
         return Ok(reuse(leaf, known).await?);
     }
     let looked = native::look(&step, way, subject.from(), allowed).await;
-    ended(leaf, &subject, started_at, looked).await
+    save_result(leaf, &subject, started_at, looked).await
 }
 
 struct Step<'a> {
@@ -135,7 +135,7 @@ impl<'a> Step<'a> {
         call.version = subject.from().cloned();
         let request = call.request_with(leaf, program);
         if let Err(error) = guest::worker(leaf, &check.tags).await {
-            return ended(leaf, subject, self.started_at, Err(error)).await;
+            return save_result(leaf, subject, self.started_at, Err(error)).await;
         }
         let (team, fixed) = (
             &leaf.interpreter.build.team_name,
@@ -150,7 +150,7 @@ impl<'a> Step<'a> {
                 allowed,
             };
             let looked = guest::look(self, stay).await;
-            return ended(leaf, subject, self.started_at, looked).await;
+            return save_result(leaf, subject, self.started_at, looked).await;
         }
         let ran = leaf.run_process(&request, Some(allowed)).await?;
         let looked = match &ran.end {
@@ -159,8 +159,8 @@ impl<'a> Step<'a> {
             StepEnd::Exited(0) => found(&ran.answer),
             StepEnd::Exited(_) => Ok(Looked::Failed),
         };
-        let ended = ended(leaf, subject, self.started_at, looked).await;
-        let status = leaf.conclude(ended).await?;
+        let saved = save_result(leaf, subject, self.started_at, looked).await;
+        let status = leaf.conclude(saved).await?;
         leaf.let_go(ran).await;
         Ok(status)
     }
@@ -189,7 +189,7 @@ fn found(answer: &[u8]) -> Result<Looked, StepError> {
 }
 
 /// Saves the versions or counts the failure, then commits the end.
-async fn ended(
+async fn save_result(
     leaf: Leaf<'_>,
     subject: &Subject,
     started_at: Micros,

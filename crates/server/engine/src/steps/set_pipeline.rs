@@ -35,8 +35,8 @@ pub(crate) async fn run(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<Status
     let text = String::from_utf8_lossy(&bytes).into_owned();
     leaf.start().await?;
     let loaded = match read(leaf, text, &plan).await? {
-        Ok(loaded) => loaded,
-        Err(words) => return Ok(fail(leaf, &words).await?),
+        PipelineText::Pipeline(loaded) => *loaded,
+        PipelineText::Mistakes(words) => return Ok(fail(leaf, &words).await?),
     };
     for (number, warning) in loaded.warnings.iter().enumerate() {
         let line = format!("WARNING: {}\n", warning.message);
@@ -69,25 +69,32 @@ async fn filled(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<SetPipelinePla
     Ok(filled)
 }
 
+/// The content of a file that should be a pipeline.
+enum PipelineText {
+    Pipeline(Box<Loaded>),
+    /// The file is not a pipeline, in words for the log.
+    Mistakes(String),
+}
+
 /// Reads the pipeline with all given variables put in; others stay, for the builds of the pipeline.
-/// Returns words for the log if it is none.
 async fn read(
     leaf: Leaf<'_>,
     text: String,
     plan: &SetPipelinePlan,
-) -> Result<Result<Loaded, String>, StepError> {
-    let unparsed = |words: String| format!("error parsing pipeline:\n{words}");
+) -> Result<PipelineText, StepError> {
+    let unparsed =
+        |words: String| PipelineText::Mistakes(format!("error parsing pipeline:\n{words}"));
     let given = match given_vars(leaf, plan).await {
         Ok(given) => given,
-        Err(StepError::Users(words)) => return Ok(Err(unparsed(words))),
+        Err(StepError::Users(words)) => return Ok(unparsed(words)),
         Err(other) => return Err(other),
     };
     Ok(match read_pipeline(text, given).await {
-        Ok(loaded) => Ok(loaded),
-        Err(ReadPipelineError::Unfilled(words)) => Err(unparsed(words)),
+        Ok(loaded) => PipelineText::Pipeline(Box::new(loaded)),
+        Err(ReadPipelineError::Unfilled(words)) => unparsed(words),
         Err(ReadPipelineError::Invalid(errors)) => {
             let lines: String = errors.iter().map(|line| format!("- {line}\n")).collect();
-            Err(format!("invalid pipeline:\n{lines}"))
+            PipelineText::Mistakes(format!("invalid pipeline:\n{lines}"))
         }
         Err(ReadPipelineError::Interrupted(panicked)) => return Err(panicked.into()),
     })

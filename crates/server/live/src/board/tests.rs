@@ -179,8 +179,10 @@ fn nothing_is_read_that_is_not_followed() {
         stage.finish(1, BuildStatus::Errored).pipelines,
         [PipelineId(2)]
     );
-    let mut marks = Marks::default();
-    marks.pipelines = (0..33).map(PipelineId).collect();
+    let mut marks = Marks {
+        pipelines: (0..33).map(PipelineId).collect(),
+        ..Marks::default()
+    };
     assert!(stage.board.needs(&marks, stage.now).all_pipelines);
     marks.rows = (0..501).map(BuildId).collect();
     assert!(stage.board.needs(&marks, stage.now).all_rows);

@@ -26,7 +26,7 @@ pub enum ShownChange {
     },
     /// The build got its inputs, is to be aborted, or has another comment.
     BuildChanged(BuildId),
-    /// A step of the build began or ended.
+    /// A step of the build was placed, began or ended.
     StepChanged(BuildId),
     /// Old builds of the job were collected.
     BuildsForgotten(JobId),
@@ -123,6 +123,11 @@ impl Store {
     /// Returns a receiver of the changes that pages show.
     pub fn shown_changes(&self) -> ShownChanges {
         ShownChanges(self.shown.subscribe())
+    }
+
+    /// Says to pages that a step of the build got further, once its log shows that.
+    pub fn step_changed(&self, build: BuildId) {
+        self.show_quietly(ShownChange::StepChanged(build));
     }
 
     /// Says to pages that something changed, and to those who only wait for any change.

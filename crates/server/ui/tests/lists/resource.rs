@@ -130,7 +130,7 @@ fn a_resource_shows_its_check_and_versions() {
 fn an_opened_version_is_a_part_of_its_own() {
     let part = airside_ui::fragments(&resource().page().body, "v11,v12");
     assert!(
-        part.starts_with("<div class=\"version is-off\" id=\"v11\""),
+        part.starts_with("<div class=\"version is-pinned is-open\" id=\"v12\""),
         "{part}"
     );
     assert!(

@@ -35,14 +35,12 @@ impl Rows<'_> {
         for (number, (row, build)) in rows.iter_mut().zip(&builds).enumerate() {
             let start = Some(build.created_at.seconds());
             row.took = RowTime::between(start, None, self.now.seconds());
-            row.reason = match build.inputs_ready {
-                true => Some("its start".to_owned()),
-                false if number < MAX_REASONS && self.views(build) => {
-                    let prepared = self.state.builds.preparation(build.id).await;
-                    prepared.map(|prepared| reason(&prepared))
-                }
-                false => None,
-            };
+            if build.inputs_ready {
+                row.reason = Some("its start".to_owned());
+            } else if number < MAX_REASONS && self.views(build) {
+                let prepared = self.state.builds.preparation(build.id).await;
+                row.reason = prepared.map(|prepared| reason(&prepared));
+            }
         }
         Ok(rows)
     }
@@ -131,9 +129,10 @@ fn name(build: &Build) -> String {
         (Some(pipeline), None, None) => format!("{pipeline} "),
         (None, ..) => "one-off ".to_owned(),
     };
-    match build.is_check {
-        true => format!("{place}check"),
-        false => format!("{place}#{}", build.name),
+    if build.is_check {
+        format!("{place}check")
+    } else {
+        format!("{place}#{}", build.name)
     }
 }
 

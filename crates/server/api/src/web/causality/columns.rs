@@ -25,9 +25,10 @@ pub(super) fn columns(
     let mut builds_of: BTreeMap<_, Vec<BuildId>> = BTreeMap::new();
     let mut versions_of: BTreeMap<_, Vec<&RelatedVersion>> = BTreeMap::new();
     for version in &causality.versions {
-        match version.is_output == leads_to_build {
-            true => builds_of.entry(version.id).or_default().push(version.build),
-            false => versions_of.entry(version.build).or_default().push(version),
+        if version.is_output == leads_to_build {
+            builds_of.entry(version.id).or_default().push(version.build)
+        } else {
+            versions_of.entry(version.build).or_default().push(version)
         }
     }
     let all: BTreeMap<_, _> = causality

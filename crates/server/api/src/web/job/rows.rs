@@ -31,9 +31,10 @@ pub(super) async fn rows(
         started: build.started_at.map(|at| shown_time(at, now)),
         waits: waits(&build, now),
         took: took(&build, now),
-        comment: match sees_output {
-            true => build.comment,
-            false => String::new(),
+        comment: if sees_output {
+            build.comment
+        } else {
+            String::new()
         },
         by: build.created_by,
         rerun_of: build.rerun_of.map(|rerun| rerun.name),

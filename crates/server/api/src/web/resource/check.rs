@@ -145,9 +145,10 @@ pub(super) async fn facts(
         "" => otherwise.to_owned(),
         text => text.to_owned(),
     };
-    let webhook = match resource.webhook_token.is_empty() {
-        true => "none",
-        false => "a webhook may ask for a check",
+    let webhook = if resource.webhook_token.is_empty() {
+        "none"
+    } else {
+        "a webhook may ask for a check"
     };
     Ok(vec![
         ("Type", resource.type_.clone()),

@@ -137,15 +137,16 @@ fn row(
         .pin
         .as_ref()
         .is_some_and(|pin| version.version.contains(&pin.version));
-    let (action, enable) = match version.enabled {
-        true => (
+    let (action, enable) = if version.enabled {
+        (
             Action::DisableResourceVersion,
             SendButton::small("PUT", url("disable")?, "Enabled", "").state("aria-pressed", "true"),
-        ),
-        false => (
+        )
+    } else {
+        (
             Action::EnableResourceVersion,
             SendButton::small("PUT", url("enable")?, "Enabled", "").state("aria-pressed", "false"),
-        ),
+        )
     };
     let enable = enable.class("box").parts(PARTS);
     let pin = pin_button(resource, is_pinned, &url("pin")?, || {
@@ -161,9 +162,10 @@ fn row(
         version: version.version.clone(),
         enabled: version.enabled,
         is_pinned,
-        metadata: match whole {
-            true => version.metadata.clone(),
-            false => Vec::new(),
+        metadata: if whole {
+            version.metadata.clone()
+        } else {
+            Vec::new()
         },
         enable: request.offer(action, enable),
         pin: pin.and_then(|(action, button)| request.offer(action, button.parts(PARTS))),
@@ -182,19 +184,20 @@ fn pin_button(
     if resource.pin.as_ref().is_some_and(|pin| pin.in_config) {
         return Ok(None);
     }
-    Ok(Some(match is_pinned {
-        true => (
+    Ok(Some(if is_pinned {
+        (
             Action::UnpinResource,
             SendButton::small("PUT", unpin()?, "Unpin", "i-pin")
                 .class("icon-btn icon-btn-24 pin-btn is-on")
                 .state("aria-pressed", "true"),
-        ),
-        false => (
+        )
+    } else {
+        (
             Action::PinResourceVersion,
             SendButton::small("PUT", pin.to_owned(), "Pin", "i-pin")
                 .class("icon-btn icon-btn-24 pin-btn")
                 .state("aria-pressed", "false"),
-        ),
+        )
     }))
 }
 
@@ -203,9 +206,10 @@ fn toggle(here: &str, opened: &HashSet<i64>, version: i64) -> String {
     let mut ids: Vec<_> = opened.iter().map(i64::to_string).collect();
     ids.sort_unstable();
     let joint = if here.contains('?') { '&' } else { '?' };
-    match ids.is_empty() {
-        true => format!("{here}#v{version}"),
-        false => format!("{here}{joint}open={}#v{version}", ids.join(",")),
+    if ids.is_empty() {
+        format!("{here}#v{version}")
+    } else {
+        format!("{here}{joint}open={}#v{version}", ids.join(","))
     }
 }
 

@@ -35,9 +35,10 @@ pub(super) fn rows(
             updated: shown_time(pipeline.updated_at, now()),
             leads,
             expose: may(Action::ExposePipeline).then(|| expose(pipeline)),
-            moves: match leads && may(Action::OrderPipelines) {
-                true => moves(pipeline),
-                false => Vec::new(),
+            moves: if leads && may(Action::OrderPipelines) {
+                moves(pipeline)
+            } else {
+                Vec::new()
             },
             actions: actions(request, pipeline, leads),
             destroy: may(Action::DeletePipeline)
@@ -49,16 +50,17 @@ pub(super) fn rows(
 }
 
 fn expose(pipeline: &PipelineSummary) -> SendButton {
-    let (rest, text, question) = match pipeline.public {
-        true => ("hide", "public", None),
-        false => (
+    let (rest, text, question) = if pipeline.public {
+        ("hide", "public", None)
+    } else {
+        (
             "expose",
             "hidden",
             Some(format!(
                 "Show {} to everybody who reaches this server?",
                 pipeline.name
             )),
-        ),
+        )
     };
     let button = SendButton::new("PUT", api_url(pipeline, &[rest]), text, "i-eye")
         .class("btn btn-quiet")
@@ -93,12 +95,13 @@ fn actions(request: &PageRequest, pipeline: &PipelineSummary, leads: bool) -> Ve
         let text = format!("{text} {name}");
         SendButton::small("PUT", api_url(pipeline, &[rest]), &text, icon).parts(PARTS)
     };
-    let (pausing, pause) = match pipeline.paused {
-        true => (
+    let (pausing, pause) = if pipeline.paused {
+        (
             Action::UnpausePipeline,
             button("unpause", "Unpause", "i-play"),
-        ),
-        false => (Action::PausePipeline, button("pause", "Pause", "i-pause")),
+        )
+    } else {
+        (Action::PausePipeline, button("pause", "Pause", "i-pause"))
     };
     let rename = button("rename", "Rename", "i-edit").ask(
         "name",
