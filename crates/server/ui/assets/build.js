@@ -1,6 +1,7 @@
 // The page of a build: opens the output of steps that are open, follows what runs, and knows keys,
 // marked lines and the search.
-import { refreshParts, registerKeys, toast } from './page.js';
+import { refreshParts } from './page.js';
+import { buildKeys } from './build-keys.js';
 import { keep, kept } from './dom.js';
 import { LogView } from './log.js';
 import { TIME_MODES } from './log-row.js';
@@ -337,71 +338,17 @@ function showTools() {
   for (const view of views.values()) view.redraw();
 }
 
-// Keys.
-const press = (name) => document.querySelector(`.head-actions [data-action="${name}"]:not(:disabled)`)?.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true }));
-const tabs = () => [...document.querySelectorAll('#tabs a[data-key]')];
-function neighbour(by) {
-  const all = tabs();
-  const here = all.findIndex((tab) => tab.hasAttribute('aria-current'));
-  const next = all[here + by];
-  if (here >= 0 && next instanceof HTMLAnchorElement) location.assign(next.href);
-}
-
-/** Goes to the next step that failed, or the one before. */
-function failure(by) {
-  const bad = [...document.querySelectorAll('.step')].filter((step) => /failed|errored/.test(step.getAttribute('data-state') ?? '') && step.querySelector(':scope > .step-body > .log'));
-  if (bad.length === 0) return toast('No step failed', 'pending');
-  const tops = bad.map((step) => step.getBoundingClientRect().top - 120);
-  const after = by > 0 ? tops.findIndex((top) => top > 4) : tops.findLastIndex((top) => top < -4);
-  const step = bad[after < 0 ? (by > 0 ? 0 : bad.length - 1) : after];
-  follows = false;
-  reveal(step.firstElementChild ?? step);
-  scrollTo({ top: step.getBoundingClientRect().top + scrollY - 120 });
-  step.querySelector('summary')?.focus({ preventScroll: true });
-}
-
-/** Returns the step that has the focus, or else the first below the top of the window. */
-function stepAtHand() {
-  const focused = document.activeElement?.closest('.step');
-  return focused ?? [...document.querySelectorAll('.step')].find((step) => step.getBoundingClientRect().top >= 48) ?? null;
-}
-
-function openAll() {
-  const all = [...document.querySelectorAll('details.step:not(.is-off)')].filter((step) => step instanceof HTMLDetailsElement);
-  const open = all.some((step) => !step.open);
-  for (const step of all) step.open = open;
-}
-
-registerKeys([
-  { key: 'h', text: 'Newer build', run: () => neighbour(-1) },
-  { key: 'l', text: 'Older build', run: () => neighbour(1) },
-  { key: 'j', text: 'Scroll down', run: () => scrollBy({ top: 60 }) },
-  { key: 'k', text: 'Scroll up', run: () => scrollBy({ top: -60 }) },
-  { key: 'g g', text: 'Top', run: () => scrollTo({ top: 0 }) },
-  { key: 'G', text: 'End, and follow', run: () => {
+buildKeys({
+  reveal,
+  toEnd: () => {
     follows = true;
     scrollTo({ top: document.documentElement.scrollHeight });
     followEnd();
-  } },
-  { key: 'T', text: 'Trigger', run: () => press('trigger') },
-  { key: 'R', text: 'Rerun', run: () => press('rerun') },
-  { key: 'A', text: 'Abort', run: () => press('abort') },
-  { key: ']', text: 'Next failure', run: () => failure(1) },
-  { key: '[', text: 'Failure before', run: () => failure(-1) },
-  { key: 'e', text: 'Open or close the step', run: () => {
-    const step = stepAtHand();
-    if (step instanceof HTMLDetailsElement) step.open = !step.open;
-  } },
-  { key: 'E', text: 'Open or close all steps', run: openAll },
-  { key: 'n', text: 'Next hit', run: () => goTo(find.move(1)) },
-  { key: 'N', text: 'Hit before', run: () => goTo(find.move(-1)) },
-  { key: 'w', text: 'Wrap lines', run: () => TOOLS.wrap() },
-  { key: 't', text: 'Times of lines', run: () => TOOLS.time() },
-  { key: 'c', text: 'Copy the address', run: async () => {
-    await navigator.clipboard?.writeText(location.href);
-    toast('Address copied');
-  } },
-]);
+  },
+  hit: (by) => goTo(find.move(by)),
+  wrap: TOOLS.wrap,
+  times: TOOLS.time,
+});
 
 const asked = new URLSearchParams(location.search).get('find');
 if (asked && field instanceof HTMLInputElement) {

@@ -1,5 +1,6 @@
 // The output of one step: a part of its lines is drawn, around what one sees of it. The rest is room
 // above and below, so that a hundred megabytes cost what a screen costs.
+import { toast } from './actions.js';
 import { icon, iconButton, make } from './dom.js';
 import { Lines } from './log-lines.js';
 import { drawLine } from './log-row.js';
@@ -190,7 +191,12 @@ export class LogView {
       if (!this.lines.row(number)) await this.lines.need(number, Math.min(to, number + 4000));
       text.push((this.lines.row(number)?.[1] ?? []).map(([part]) => part).join(''));
     }
-    await navigator.clipboard.writeText(`${text.join('\n')}\n`);
-    return to - first + 1;
+    try {
+      await navigator.clipboard.writeText(`${text.join('\n')}\n`);
+      toast(`${text.length.toLocaleString('en')} lines copied`);
+    } catch {
+      // Pages without TLS may not write to the clipboard.
+      toast('This browser does not let the page copy: use the raw text', 'pending');
+    }
   }
 }
