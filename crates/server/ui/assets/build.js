@@ -6,6 +6,7 @@ import { keep, kept } from './dom.js';
 import { LogView } from './log.js';
 import { TIME_MODES } from './log-row.js';
 import { Find } from './log-find.js';
+import { findField, showCount } from './build-find.js';
 
 const build = document.body.dataset.buildId ?? '';
 /** @type {Map<HTMLElement, LogView>} */
@@ -30,7 +31,7 @@ for (const name of ['wheel', 'pointerdown', 'keydown', 'touchmove']) {
 }
 
 const logs = () => [...document.querySelectorAll('[data-log-step]')].filter((it) => it instanceof HTMLElement);
-const find = new Find(build, () => logs().map((log) => log.dataset.logStep ?? ''), showFind);
+const find = new Find(build, () => logs().map((log) => log.dataset.logStep ?? ''), showHits);
 
 /** Returns the output of a step, opened. */
 function viewOf(step) {
@@ -57,8 +58,7 @@ function sync() {
     if (views.has(element) || !element.parentElement?.checkVisibility()) continue;
     const state = element.closest('.step')?.getAttribute('data-state');
     const view = new LogView(element, { ...page, isRunning: state === 'started' });
-    Object.defineProperty(view.page, 'mode', { get: () => page.mode });
-    Object.defineProperty(view.page, 'dark', { get: () => page.dark });
+    for (const name of ['mode', 'dark', 'wrap']) Object.defineProperty(view.page, name, { get: () => page[name] });
     view.hits = hitsOf(view.step);
     view.more.addEventListener('click', () => {
       follows = true;
@@ -247,34 +247,14 @@ function showAttempt(id) {
 }
 
 // Find.
-const field = document.getElementById('find');
-const pressed = (name) => document.querySelector(`[data-log="${name}"]`)?.getAttribute('aria-pressed') === 'true';
-let typing = 0;
-function look() {
-  if (!(field instanceof HTMLInputElement)) return;
-  find.start(field.value, { regex: pressed('regex'), matchCase: pressed('case') });
-}
-field?.addEventListener('input', () => {
-  clearTimeout(typing);
-  typing = setTimeout(look, 200);
-});
-field?.addEventListener('keydown', (event) => {
-  if (event.key === 'Enter') goTo(find.move(event.shiftKey ? -1 : 1));
-  if (event.key !== 'Escape') return;
-  field.value = '';
-  look();
-  field.blur();
-});
-
 function hitsOf(step) {
   const hits = new Map();
   for (const hit of find.hits) if (hit.step === step) hits.set(hit.line, hit.spans);
   return hits;
 }
 
-function showFind() {
-  const count = document.getElementById('find-count');
-  if (count) count.textContent = find.words();
+function showHits() {
+  showCount(find);
   for (const view of views.values()) {
     view.hits = hitsOf(view.step);
     view.at = null;
@@ -284,8 +264,7 @@ function showFind() {
 
 async function goTo(hit) {
   if (!hit) return;
-  const count = document.getElementById('find-count');
-  if (count) count.textContent = find.words();
+  showCount(find);
   const view = viewOf(hit.step);
   if (!view) return;
   for (const other of views.values()) {
@@ -298,23 +277,16 @@ async function goTo(hit) {
   await show(view, hit.line);
 }
 
-document.addEventListener('keydown', (event) => {
-  const isFind = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'f';
-  // The second time it is the browser's own.
-  if (!isFind || !(field instanceof HTMLInputElement) || document.activeElement === field || !field.checkVisibility()) return;
-  event.preventDefault();
-  field.select();
-});
-
 const TOOLS = {
   previous: () => goTo(find.move(-1)),
   next: () => goTo(find.move(1)),
-  case: toggleFind,
-  regex: toggleFind,
+  case: (button) => toggleFind(button),
+  regex: (button) => toggleFind(button),
   wrap: () => {
     page.wrap = !page.wrap;
     keep('log.wrap', page.wrap);
     showTools();
+    for (const view of views.values()) view.rewrap();
   },
   time: () => {
     page.mode = TIME_MODES[(TIME_MODES.indexOf(page.mode) + 1) % TIME_MODES.length];
@@ -322,11 +294,6 @@ const TOOLS = {
     showTools();
   },
 };
-
-function toggleFind(button) {
-  button.setAttribute('aria-pressed', String(button.getAttribute('aria-pressed') !== 'true'));
-  look();
-}
 
 function showTools() {
   document.body.classList.toggle('wraps', page.wrap);
@@ -350,11 +317,7 @@ buildKeys({
   times: TOOLS.time,
 });
 
-const asked = new URLSearchParams(location.search).get('find');
-if (asked && field instanceof HTMLInputElement) {
-  field.value = asked;
-  look();
-}
+const toggleFind = findField(find, goTo);
 readPage();
 follows = page.isRunning && !location.hash;
 showTools();
