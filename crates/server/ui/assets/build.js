@@ -1,10 +1,12 @@
 // The page of a build: opens the output of steps that are open, follows what runs, and knows keys,
 // marked lines and the search.
-import { refreshParts, registerKeys, toast } from './page.js';
+import { refreshParts } from './page.js';
+import { buildKeys } from './build-keys.js';
 import { keep, kept } from './dom.js';
 import { LogView } from './log.js';
 import { TIME_MODES } from './log-row.js';
 import { Find } from './log-find.js';
+import { findField, showCount } from './build-find.js';
 
 const build = document.body.dataset.buildId ?? '';
 /** @type {Map<HTMLElement, LogView>} */
@@ -29,7 +31,7 @@ for (const name of ['wheel', 'pointerdown', 'keydown', 'touchmove']) {
 }
 
 const logs = () => [...document.querySelectorAll('[data-log-step]')].filter((it) => it instanceof HTMLElement);
-const find = new Find(build, () => logs().map((log) => log.dataset.logStep ?? ''), showFind);
+const find = new Find(build, () => logs().map((log) => log.dataset.logStep ?? ''), showHits);
 
 /** Returns the output of a step, opened. */
 function viewOf(step) {
@@ -56,8 +58,7 @@ function sync() {
     if (views.has(element) || !element.parentElement?.checkVisibility()) continue;
     const state = element.closest('.step')?.getAttribute('data-state');
     const view = new LogView(element, { ...page, isRunning: state === 'started' });
-    Object.defineProperty(view.page, 'mode', { get: () => page.mode });
-    Object.defineProperty(view.page, 'dark', { get: () => page.dark });
+    for (const name of ['mode', 'dark', 'wrap']) Object.defineProperty(view.page, name, { get: () => page[name] });
     view.hits = hitsOf(view.step);
     view.more.addEventListener('click', () => {
       follows = true;
@@ -246,34 +247,14 @@ function showAttempt(id) {
 }
 
 // Find.
-const field = document.getElementById('find');
-const pressed = (name) => document.querySelector(`[data-log="${name}"]`)?.getAttribute('aria-pressed') === 'true';
-let typing = 0;
-function look() {
-  if (!(field instanceof HTMLInputElement)) return;
-  find.start(field.value, { regex: pressed('regex'), matchCase: pressed('case') });
-}
-field?.addEventListener('input', () => {
-  clearTimeout(typing);
-  typing = setTimeout(look, 200);
-});
-field?.addEventListener('keydown', (event) => {
-  if (event.key === 'Enter') goTo(find.move(event.shiftKey ? -1 : 1));
-  if (event.key !== 'Escape') return;
-  field.value = '';
-  look();
-  field.blur();
-});
-
 function hitsOf(step) {
   const hits = new Map();
   for (const hit of find.hits) if (hit.step === step) hits.set(hit.line, hit.spans);
   return hits;
 }
 
-function showFind() {
-  const count = document.getElementById('find-count');
-  if (count) count.textContent = find.words();
+function showHits() {
+  showCount(find);
   for (const view of views.values()) {
     view.hits = hitsOf(view.step);
     view.at = null;
@@ -283,8 +264,7 @@ function showFind() {
 
 async function goTo(hit) {
   if (!hit) return;
-  const count = document.getElementById('find-count');
-  if (count) count.textContent = find.words();
+  showCount(find);
   const view = viewOf(hit.step);
   if (!view) return;
   for (const other of views.values()) {
@@ -297,23 +277,16 @@ async function goTo(hit) {
   await show(view, hit.line);
 }
 
-document.addEventListener('keydown', (event) => {
-  const isFind = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'f';
-  // The second time it is the browser's own.
-  if (!isFind || !(field instanceof HTMLInputElement) || document.activeElement === field || !field.checkVisibility()) return;
-  event.preventDefault();
-  field.select();
-});
-
 const TOOLS = {
   previous: () => goTo(find.move(-1)),
   next: () => goTo(find.move(1)),
-  case: toggleFind,
-  regex: toggleFind,
+  case: (button) => toggleFind(button),
+  regex: (button) => toggleFind(button),
   wrap: () => {
     page.wrap = !page.wrap;
     keep('log.wrap', page.wrap);
     showTools();
+    for (const view of views.values()) view.rewrap();
   },
   time: () => {
     page.mode = TIME_MODES[(TIME_MODES.indexOf(page.mode) + 1) % TIME_MODES.length];
@@ -321,11 +294,6 @@ const TOOLS = {
     showTools();
   },
 };
-
-function toggleFind(button) {
-  button.setAttribute('aria-pressed', String(button.getAttribute('aria-pressed') !== 'true'));
-  look();
-}
 
 function showTools() {
   document.body.classList.toggle('wraps', page.wrap);
@@ -337,77 +305,19 @@ function showTools() {
   for (const view of views.values()) view.redraw();
 }
 
-// Keys.
-const press = (name) => document.querySelector(`.head-actions [data-action="${name}"]:not(:disabled)`)?.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true }));
-const tabs = () => [...document.querySelectorAll('#tabs a[data-key]')];
-function neighbour(by) {
-  const all = tabs();
-  const here = all.findIndex((tab) => tab.hasAttribute('aria-current'));
-  const next = all[here + by];
-  if (here >= 0 && next instanceof HTMLAnchorElement) location.assign(next.href);
-}
-
-/** Goes to the next step that failed, or the one before. */
-function failure(by) {
-  const bad = [...document.querySelectorAll('.step')].filter((step) => /failed|errored/.test(step.getAttribute('data-state') ?? '') && step.querySelector(':scope > .step-body > .log'));
-  if (bad.length === 0) return toast('No step failed', 'pending');
-  const tops = bad.map((step) => step.getBoundingClientRect().top - 120);
-  const after = by > 0 ? tops.findIndex((top) => top > 4) : tops.findLastIndex((top) => top < -4);
-  const step = bad[after < 0 ? (by > 0 ? 0 : bad.length - 1) : after];
-  follows = false;
-  reveal(step.firstElementChild ?? step);
-  scrollTo({ top: step.getBoundingClientRect().top + scrollY - 120 });
-  step.querySelector('summary')?.focus({ preventScroll: true });
-}
-
-/** Returns the step that has the focus, or else the first below the top of the window. */
-function stepAtHand() {
-  const focused = document.activeElement?.closest('.step');
-  return focused ?? [...document.querySelectorAll('.step')].find((step) => step.getBoundingClientRect().top >= 48) ?? null;
-}
-
-function openAll() {
-  const all = [...document.querySelectorAll('details.step:not(.is-off)')].filter((step) => step instanceof HTMLDetailsElement);
-  const open = all.some((step) => !step.open);
-  for (const step of all) step.open = open;
-}
-
-registerKeys([
-  { key: 'h', text: 'Newer build', run: () => neighbour(-1) },
-  { key: 'l', text: 'Older build', run: () => neighbour(1) },
-  { key: 'j', text: 'Scroll down', run: () => scrollBy({ top: 60 }) },
-  { key: 'k', text: 'Scroll up', run: () => scrollBy({ top: -60 }) },
-  { key: 'g g', text: 'Top', run: () => scrollTo({ top: 0 }) },
-  { key: 'G', text: 'End, and follow', run: () => {
+buildKeys({
+  reveal,
+  toEnd: () => {
     follows = true;
     scrollTo({ top: document.documentElement.scrollHeight });
     followEnd();
-  } },
-  { key: 'T', text: 'Trigger', run: () => press('trigger') },
-  { key: 'R', text: 'Rerun', run: () => press('rerun') },
-  { key: 'A', text: 'Abort', run: () => press('abort') },
-  { key: ']', text: 'Next failure', run: () => failure(1) },
-  { key: '[', text: 'Failure before', run: () => failure(-1) },
-  { key: 'e', text: 'Open or close the step', run: () => {
-    const step = stepAtHand();
-    if (step instanceof HTMLDetailsElement) step.open = !step.open;
-  } },
-  { key: 'E', text: 'Open or close all steps', run: openAll },
-  { key: 'n', text: 'Next hit', run: () => goTo(find.move(1)) },
-  { key: 'N', text: 'Hit before', run: () => goTo(find.move(-1)) },
-  { key: 'w', text: 'Wrap lines', run: () => TOOLS.wrap() },
-  { key: 't', text: 'Times of lines', run: () => TOOLS.time() },
-  { key: 'c', text: 'Copy the address', run: async () => {
-    await navigator.clipboard?.writeText(location.href);
-    toast('Address copied');
-  } },
-]);
+  },
+  hit: (by) => goTo(find.move(by)),
+  wrap: TOOLS.wrap,
+  times: TOOLS.time,
+});
 
-const asked = new URLSearchParams(location.search).get('find');
-if (asked && field instanceof HTMLInputElement) {
-  field.value = asked;
-  look();
-}
+const toggleFind = findField(find, goTo);
 readPage();
 follows = page.isRunning && !location.hash;
 showTools();

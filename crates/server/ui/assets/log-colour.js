@@ -3,6 +3,8 @@
 
 const BITS = [[1, 'ab'], [2, 'a-faint'], [4, 'a-italic'], [8, 'a-under'], [32, 'a-struck']];
 const LEAST = 4.5;
+/** Luminance above which black is easier to read than white. */
+const MIDDLE = 0.179;
 /** Surfaces of output in both themes, as `--output` has them. */
 const PAPER = { light: [255, 255, 255], dark: [10, 14, 19] };
 
@@ -29,7 +31,7 @@ export function paint(element, style, dark) {
     return element;
   }
   const behind = rgb(paper);
-  const wanted = ink === undefined ? PAPER[luminance(behind) > 0.2 ? 'dark' : 'light'] : rgb(ink);
+  const wanted = ink === undefined ? PAPER[luminance(behind) > MIDDLE ? 'dark' : 'light'] : rgb(ink);
   element.style.setProperty('background-color', css(behind));
   setInk(element, readable(wanted, behind));
   return element;
@@ -59,7 +61,7 @@ const hex = (text) => [0, 2, 4].map((at) => parseInt(text.slice(at, at + 2), 16)
 
 /** Returns the colour, moved towards white or black as little as makes it readable. */
 export function readable(ink, paper) {
-  const target = luminance(paper) > 0.2 ? 0 : 255;
+  const target = luminance(paper) > MIDDLE ? 0 : 255;
   for (let part = 0; part <= 1; part += 0.05) {
     const moved = ink.map((value) => Math.round(value + (target - value) * part));
     if (contrast(moved, paper) >= LEAST) return moved;

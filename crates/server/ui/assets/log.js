@@ -1,5 +1,6 @@
 // The output of one step: a part of its lines is drawn, around what one sees of it. The rest is room
 // above and below, so that a hundred megabytes cost what a screen costs.
+import { toast } from './actions.js';
 import { icon, iconButton, make } from './dom.js';
 import { Lines } from './log-lines.js';
 import { drawLine } from './log-row.js';
@@ -20,6 +21,9 @@ export class LogView {
   hits = new Map();
   /** Line and place in it of the hit at hand. @type {[number, number] | null} */
   at = null;
+  /** Height of a line. Of wrapped lines it is the mean of those that were drawn first. */
+  line = LINE;
+  isMeasured = false;
   drawn = '';
   seen = 0;
   busy = false;
@@ -94,7 +98,7 @@ export class LogView {
 
   /** Pixels that all lines take, and the lines that one pixel stands for. */
   measure() {
-    const whole = this.lines.total * LINE;
+    const whole = this.lines.total * this.line;
     const height = Math.min(whole, MAX_HEIGHT);
     return { height, perPixel: whole / Math.max(1, height) };
   }
@@ -108,9 +112,9 @@ export class LogView {
     const above = Math.min(Math.max(0, -top), height);
     if (top > innerHeight * 2 || top + height < -innerHeight) return;
     const offset = above * perPixel;
-    const seen = Math.ceil(innerHeight / LINE);
-    const first = Math.max(1, Math.min(Math.floor(offset / LINE) + 1 - SPARE, total - seen - SPARE));
-    const last = Math.min(total, Math.floor(offset / LINE) + 1 + seen + SPARE);
+    const seen = Math.ceil(innerHeight / this.line);
+    const first = Math.max(1, Math.min(Math.floor(offset / this.line) + 1 - SPARE, total - seen - SPARE));
+    const last = Math.min(total, Math.floor(offset / this.line) + 1 + seen + SPARE);
     this.place(first, above - offset, height);
     const state = `${first} ${last} ${total} ${this.lines.settled}`;
     if (state === this.drawn) return;
@@ -125,7 +129,7 @@ export class LogView {
 
   /** Puts the drawn lines where they belong; `shift` is what scaling takes off. */
   place(first, shift, height) {
-    const room = Math.max(0, (first - 1) * LINE + shift);
+    const room = Math.max(0, (first - 1) * this.line + shift);
     this.inner.style.setProperty('padding-top', `${Math.min(room, height)}px`);
     this.inner.style.setProperty('min-height', `${height}px`);
   }
@@ -145,11 +149,26 @@ export class LogView {
       }));
     }
     this.inner.replaceChildren(...rows);
+    if (this.page.wrap && !this.isMeasured) this.measureLines(rows);
+  }
+
+  measureLines(rows) {
+    this.isMeasured = true;
+    const [top, bottom] = [rows[0]?.getBoundingClientRect().top ?? 0, rows.at(-1)?.getBoundingClientRect().bottom ?? 0];
+    this.line = Math.max(LINE, (bottom - top) / Math.max(1, rows.length));
+    this.redraw();
   }
 
   redraw() {
     this.drawn = '';
     return this.draw();
+  }
+
+  /** Draws lines as wide as they are, or wrapped. */
+  rewrap() {
+    this.line = LINE;
+    this.isMeasured = false;
+    this.redraw();
   }
 
   /** Marks lines, as an address says. */
@@ -163,9 +182,11 @@ export class LogView {
   async show(number) {
     if (this.lines.total === 0) await this.open();
     const { height, perPixel } = this.measure();
-    const down = Math.min(((Math.min(number, this.lines.total) - 1) * LINE) / perPixel, height);
+    const down = Math.min(((Math.min(number, this.lines.total) - 1) * this.line) / perPixel, height);
     scrollTo({ top: this.inner.getBoundingClientRect().top + scrollY + down - innerHeight / 3 });
     await this.redraw();
+    const drawn = document.getElementById(`L${this.step}:${number}`);
+    if (drawn) scrollBy({ top: drawn.getBoundingClientRect().top - innerHeight / 3 });
   }
 
   /** Returns true if the end of the output is in view. */
@@ -190,7 +211,12 @@ export class LogView {
       if (!this.lines.row(number)) await this.lines.need(number, Math.min(to, number + 4000));
       text.push((this.lines.row(number)?.[1] ?? []).map(([part]) => part).join(''));
     }
-    await navigator.clipboard.writeText(`${text.join('\n')}\n`);
-    return to - first + 1;
+    try {
+      await navigator.clipboard.writeText(`${text.join('\n')}\n`);
+      toast(`${text.length.toLocaleString('en')} lines copied`);
+    } catch {
+      // Pages without TLS may not write to the clipboard.
+      toast('This browser does not let the page copy: use the raw text', 'pending');
+    }
   }
 }

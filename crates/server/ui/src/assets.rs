@@ -36,6 +36,8 @@ const FILES: &[Asset] = files! {
     "more.css": CSS;
     "page.js": JS;
     "build.js": JS;
+    "build-find.js": JS;
+    "build-keys.js": JS;
     "log.js": JS;
     "log-colour.js": JS;
     "log-find.js": JS;

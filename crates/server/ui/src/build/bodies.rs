@@ -127,6 +127,7 @@ impl Drawing<'_> {
         };
         let combinations = places.iter().take(MAX_COMBINATIONS).map(combination);
         let table = rendered(&AcrossTable {
+            id: &node.id,
             vars,
             combinations: combinations.collect(),
             hidden,
@@ -234,6 +235,7 @@ struct Attempts {
 #[derive(Template)]
 #[template(path = "build/across.html")]
 struct AcrossTable<'a> {
+    id: &'a str,
     vars: &'a [String],
     combinations: Vec<Combination>,
     hidden: usize,
