@@ -78,7 +78,7 @@ function hear({ type, data, since }) {
   if (type === 'hello') greet(data);
   else if (type === 'up') connected();
   else if (type === 'down') cutOff(since);
-  else if (type === 'login') banner('login', 'You are not logged in any more.', 's-errored', loginLink());
+  else if (type === 'login' && meta('csrf')) banner('login', 'You are not logged in any more.', 's-errored', loginLink());
   else if (type === 'part') refreshParts(data.parts.flatMap(fragmentsOf));
   else if (type === 'gone') banner('gone', 'This was deleted, or moved to another name.', 's-pending');
   else if (type === 'denied') banner('gone', 'You may not see this any more. What is shown is as it was.', 's-errored');

@@ -1,6 +1,5 @@
-//! Prints the dashboard of an invented installation: `cargo run --example dashboard -- 3000 > d.html`.
-//!
-//! For looking at it and for measuring it, without a server.
+//! Prints the dashboard of an invented installation, to look at and to measure without a server:
+//! `cargo run --example dashboard -- 3000 > d.html`.
 
 use std::fmt::Write as _;
 
