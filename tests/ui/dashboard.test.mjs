@@ -48,6 +48,7 @@ test('the search is in the address and survives a reload', async () => {
   await page.reload();
   await cards(['rest']);
   await page.fill('#search', '');
+  await page.keyboard.press('Escape');
   await cards(['hello', 'deploy', 'rest']);
 });
 
@@ -78,7 +79,7 @@ test('the palette goes to a job', async () => {
   await page.getByRole('option', { name: 'hello / greet' }).waitFor();
   await page.keyboard.press('Enter');
   await page.waitForURL('**/teams/main/pipelines/hello/jobs/greet');
-  await page.goBack();
+  await page.goto(server.url);
 });
 
 test('a message on the wall appears while one looks', async () => {
