@@ -1,5 +1,11 @@
 //! The bytes that a browser loads, as they are served, and what none of these files may do.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Write,
