@@ -3,9 +3,10 @@
 use airside_store::Team;
 use airside_ui::{SideBar, SidePlace};
 
-use super::workers::is_visible;
 use crate::{
-    ApiState, CONCOURSE_VERSION, error::Result, routes::server::running_and_away,
+    ApiState, CONCOURSE_VERSION,
+    error::Result,
+    routes::{server::running_and_away, workers::is_visible},
     scope::RequestScope,
 };
 
