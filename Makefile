@@ -219,6 +219,16 @@ bench-pipelines: bench-build rootfs ## Measure a job of get, task and put, a cha
 bench-kube: bench-build rootfs ## Measure steps as pods of the running cluster, beside bare pods; needs `make cluster cluster-images`
 	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/kube.py
 
+.PHONY: bench-objects
+bench-objects: bench-build ## Measure pipelines and builds as objects of the running cluster, and a put of `kubernetes`; needs `make cluster`
+	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/objects.py
+
+.PHONY: bench-peers
+bench-peers: bench-build rootfs ## Measure tasks beside Tekton's; needs `make cluster cluster-images`, and builds Tekton's controller once
+	@dev/setup
+	dev/cluster controllers-start tekton
+	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/peers.py
+
 .PHONY: bench-images
 bench-images: bench-build rootfs ## Measure images on nodes beside pods that pull; needs a cluster of three nodes (NODES=3 make cluster)
 	$(MAKE) node-image NODE_IMAGE=$(AIRSIDE_CACHE)/node-image.tar

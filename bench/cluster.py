@@ -43,8 +43,8 @@ class Kube:
         address = urllib.parse.urlsplit(self.server)
         return http.client.HTTPSConnection(address.hostname, address.port, context=self.context)
 
-    def ask(self, method, path, body=None):
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+    def ask(self, method, path, body=None, content="application/json"):
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content}
         self.connection.request(method, path, json.dumps(body) if body else None, headers)
         response = self.connection.getresponse()
         answer = json.loads(response.read())
@@ -132,11 +132,12 @@ def pods_created(namespace):
 
 
 class CountingProxy:
-    """Stands between Airside and the API server and counts the writes: no metric tells clients apart."""
+    """Stands between Airside and the API server and counts the writes: no metric tells clients apart. They are counted by
+    verb, or by whatever `name` makes of verb and path."""
 
-    def __init__(self, kube, kubeconfig):
+    def __init__(self, kube, kubeconfig, name=lambda verb, _path: verb):
         self.writes, self.kubeconfig = collections.Counter(), kubeconfig
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), forwarder(kube, self.writes))
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), forwarder(kube, self.writes, name))
         with open(kubeconfig, "w", encoding="utf-8") as file:
             file.write(kube.text.replace(kube.server, f"http://127.0.0.1:{self.server.server_port}"))
 
@@ -148,16 +149,16 @@ class CountingProxy:
         self.server.shutdown()
 
 
-def forwarder(kube, writes):
+def forwarder(kube, writes, name):
     class Forwarder(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def forward(self):
             if self.command in WRITES:
-                writes[self.command] += 1
+                writes[name(self.command, self.path)] += 1
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length) if length else None
-            headers = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "accept-encoding")}
+            headers = {key: value for key, value in self.headers.items() if key.lower() not in ("host", "accept-encoding")}
             upstream = kube.connect()
             upstream.request(self.command, self.path, body, headers)
             response = upstream.getresponse()

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use airside_clusters::ConnectError;
@@ -50,6 +51,8 @@ pub struct ControlParts {
     pub builds: Arc<dyn ObjectBuilds>,
     /// URL at which people reach the server.
     pub external_url: String,
+    /// Time for which an object is missing before its deletion policy is followed.
+    pub deletion_grace: Duration,
 }
 
 /// A control file that cannot be acted on.

@@ -7,7 +7,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use airside_control_objects::{ClusterPipeline, ClusterPipelineSpec, GROUP};
-use airside_model::{PipelineId, chain};
+use airside_model::{PipelineId, chain, deadline_after};
 use airside_store::{DeletionPolicy, PipelineObject};
 use kube::{
     ResourceExt,
@@ -24,8 +24,8 @@ use crate::{
     team::{PassError, TeamParts, TeamState},
 };
 
-/// Time for which an object is missing before its deletion policy is followed.
-pub(crate) const GRACE: Duration = Duration::from_secs(60);
+/// Time for which an object of a server is missing before its deletion policy is followed.
+pub const DELETION_GRACE: Duration = Duration::from_secs(60);
 
 /// Meaning of an object's absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) async fn pass(team: &TeamParts, state: &mut TeamState) -> Result<(), 
     let mut due = Vec::new();
     for (id, row) in rows.iter().filter(|(_, row)| !there.contains(&row.uid)) {
         let since = *state.missing.entry(*id).or_insert(now);
-        if since + GRACE <= now {
+        if deadline_after(since, team.parts.deletion_grace) <= now {
             due.push((*id, row));
         }
     }

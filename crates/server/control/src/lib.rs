@@ -36,6 +36,7 @@ mod urls;
 pub use builds::ObjectBuilds;
 pub use control::{Control, ControlError, ControlParts};
 pub use file::{ControlCluster, ControlFileError, ControlTeam};
+pub use gone::DELETION_GRACE;
 pub use install::ControlInstall;
 pub use rights::{CONTROL_RIGHTS, ControlRight};
 

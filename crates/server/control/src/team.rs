@@ -120,7 +120,8 @@ impl TeamLoop {
         let lag = lag.map_or(Duration::ZERO, |due| due.elapsed());
         let name = &self.team.link.team.team;
         self.team.metrics.control_lag(name, lag);
-        Ok([self.state.marks.next_due(), self.state.next_look()]
+        let next_look = self.state.next_look(self.team.parts.deletion_grace);
+        Ok([self.state.marks.next_due(), next_look]
             .into_iter()
             .flatten()
             .min())

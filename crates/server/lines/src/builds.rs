@@ -7,7 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use airside_logs::{LogReader, Logs};
@@ -33,6 +33,9 @@ const SEARCHES: usize = 2;
 /// Time for which a request waits for its turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Time in which a quick answer is made of what is known.
+const QUICK_TIME: Duration = Duration::from_millis(150);
+
 /// Time that one search may take.
 const SEARCH_TIME: Duration = Duration::from_secs(2);
 
@@ -55,6 +58,7 @@ pub struct BuildLines {
     searches: Arc<Semaphore>,
     /// The search that each user runs, and a mark that another one has begun.
     searching: Arc<Mutex<HashMap<String, Arc<AtomicBool>>>>,
+    quick_time: Duration,
     search_time: Duration,
 }
 
@@ -66,34 +70,58 @@ impl BuildLines {
             windows: Arc::new(Semaphore::new(WINDOWS)),
             searches: Arc::new(Semaphore::new(SEARCHES)),
             searching: Arc::default(),
+            quick_time: QUICK_TIME,
             search_time: SEARCH_TIME,
         }
     }
 
-    /// Ends searches after another time; for tests.
-    pub fn with_search_time(mut self, time: Duration) -> Self {
-        self.search_time = time;
+    /// Ends searches, and the making of quick answers, after other times; for tests.
+    pub fn with_times(mut self, search: Duration, quick: Duration) -> Self {
+        self.search_time = search;
+        self.quick_time = quick;
         self
     }
 
-    /// The steps of a build that have lines so far.
-    pub async fn steps(&self, build: BuildId) -> Result<BuildSteps, LinesError> {
-        self.with_index(build, |_, index| Ok(index.lock().shown()))
-            .await
+    /// The steps of a build that have lines so far. A quick answer may be partial.
+    pub async fn steps(&self, build: BuildId, quick: bool) -> Result<BuildSteps, LinesError> {
+        self.in_turn(move |lines| {
+            let (index, whole) = lines.extended(build, lines.until(quick))?;
+            let steps = index.lock().shown();
+            Ok(BuildSteps {
+                partial: !whole,
+                ..steps
+            })
+        })
+        .await
     }
 
-    /// Some lines of a step. A step that is not known has none.
+    /// Some lines of a step. A step that is not known has none. A quick answer may be partial, if
+    /// it has the beginning of what is asked for.
     pub async fn window(
         &self,
         build: BuildId,
         step: String,
         range: LineRange,
+        quick: bool,
     ) -> Result<StepWindow, LinesError> {
-        self.with_index(build, move |logs, index| {
+        self.in_turn(move |lines| {
+            let (mut index, mut whole) = lines.extended(build, lines.until(quick))?;
+            if !whole && !range.begins_in(&index.lock(), &step) {
+                (index, whole) = lines.extended(build, None)?;
+            }
             let plan = WindowPlan::new(&index.lock(), &step, range);
-            Ok(plan.read(logs, build)?)
+            Ok(StepWindow {
+                partial: !whole,
+                ..plan.read(&lines.logs, build)?
+            })
         })
         .await
+    }
+
+    fn until(&self, quick: bool) -> Option<Instant> {
+        // A time of some milliseconds ahead is always there.
+        let until = Instant::now().checked_add(self.quick_time);
+        until.filter(|_| quick)
     }
 
     /// A reader of the log's entries, as they are.
@@ -138,7 +166,7 @@ impl BuildLines {
         turn: &SearchTurn,
         parts: &mpsc::UnboundedSender<FindPart>,
     ) -> Result<(), LinesError> {
-        let index = self.extended(build)?;
+        let (index, _) = self.extended(build, None)?;
         let give = |hit| {
             if let Some(hit) = hit {
                 // The receiver's end is seen below.
@@ -158,32 +186,35 @@ impl BuildLines {
         Ok(())
     }
 
-    /// Does something with the index of a build, as far as its log goes now.
-    async fn with_index<T: Send + 'static>(
+    /// Does work that blocks, when it has its turn.
+    async fn in_turn<T: Send + 'static>(
         &self,
-        build: BuildId,
-        work: impl FnOnce(&Logs, &Mutex<BuildIndex>) -> Result<T, LinesError> + Send + 'static,
+        work: impl FnOnce(&Self) -> Result<T, LinesError> + Send + 'static,
     ) -> Result<T, LinesError> {
         let permit = permit(&self.windows).await?;
         let lines = self.clone();
         let done = airside_tasks::blocking("lines of a build", move || {
             let _permit = permit;
-            let index = lines.extended(build)?;
-            work(&lines.logs, &index)
+            work(&lines)
         });
         let panicked = |Panicked { message }| LinesError::Panicked(message);
         done.await.map_err(panicked)?
     }
 
-    /// Reads what is new of a log into its index. Blocks.
-    fn extended(&self, build: BuildId) -> Result<Arc<Mutex<BuildIndex>>, LinesError> {
+    /// Reads what is new of a log into its index, until some time at most; and returns true if that
+    /// was all. Blocks.
+    fn extended(
+        &self,
+        build: BuildId,
+        until: Option<Instant>,
+    ) -> Result<(Arc<Mutex<BuildIndex>>, bool), LinesError> {
         let index = self.cache.lock().index(build);
         let mut held = index.lock();
-        held.extend(&self.logs, build)?;
+        let whole = held.extend(&self.logs, build, until)?;
         let bytes = held.bytes();
         drop(held);
         self.cache.lock().note(build, bytes);
-        Ok(index)
+        Ok((index, whole))
     }
 }
 

@@ -1,6 +1,9 @@
 //! The index of a build's log: how many lines each step has, and where to begin reading for each.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Instant,
+};
 
 use airside_logs::{LogEntry, Logs, Result};
 use airside_model::BuildId;
@@ -67,6 +70,8 @@ pub struct BuildSteps {
     pub steps: Vec<StepLines>,
     /// The log takes nothing more.
     pub closed: bool,
+    /// A part of the log was not looked at yet.
+    pub partial: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,10 +82,16 @@ pub struct StepLines {
 }
 
 impl BuildIndex {
-    /// Reads what is there of the log, as far as it was not read before.
-    pub(crate) fn extend(&mut self, logs: &Logs, build: BuildId) -> Result<()> {
+    /// Reads what is there of the log, as far as it was not read before. With an end of the time
+    /// for that it may read a part only, though some of it each time; returns true if that was all.
+    pub(crate) fn extend(
+        &mut self,
+        logs: &Logs,
+        build: BuildId,
+        until: Option<Instant>,
+    ) -> Result<bool> {
         if self.closed {
-            return Ok(());
+            return Ok(true);
         }
         let closed = logs.extent(build).closed;
         let mut reader = logs.reader(build, self.next);
@@ -94,11 +105,14 @@ impl BuildIndex {
                 changed.extend(self.take(entry, closed));
             }
             self.limit_rows(&changed);
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(false);
+            }
         }
         if closed {
             self.close();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Takes an entry; gives the number of the step that it changed. Rows of a step that has ended
@@ -174,6 +188,7 @@ impl BuildIndex {
         BuildSteps {
             steps: steps.collect(),
             closed: self.closed,
+            partial: false,
         }
     }
 

@@ -52,6 +52,8 @@ pub struct StepWindow {
     /// The log takes nothing more.
     pub closed: bool,
     pub error: Option<String>,
+    /// A part of the log was not looked at yet: all numbers may grow.
+    pub partial: bool,
 }
 
 impl StepWindow {
@@ -63,6 +65,14 @@ impl StepWindow {
             closed: true,
             ..Self::default()
         }
+    }
+}
+
+impl LineRange {
+    /// Returns true if the range begins in what is known of a step.
+    pub(crate) fn begins_in(self, index: &BuildIndex, step: &str) -> bool {
+        let total = index.find(step).map_or(0, |found| found.total);
+        matches!(self, Self::From { line, .. } if line <= total)
     }
 }
 
@@ -104,6 +114,7 @@ impl WindowPlan {
                 ended,
                 closed: index.closed,
                 error: found.and_then(|found| found.error.clone()),
+                partial: false,
             },
             step: step.to_owned(),
             first,

@@ -51,7 +51,10 @@ impl House {
     }
 
     async fn window(&self, step: &str, range: LineRange) -> StepWindow {
-        let window = self.lines.window(BUILD, step.to_owned(), range).await;
+        let window = self
+            .lines
+            .window(BUILD, step.to_owned(), range, false)
+            .await;
         window.unwrap()
     }
 
@@ -148,7 +151,7 @@ async fn windows_of_parallel_steps_are_the_whole() {
         assert_eq!(house.by_windows("1", count).await, ones);
     }
     assert_eq!(house.by_windows("2", 500).await, expected_bars(12_000));
-    let steps = house.lines.steps(BUILD).await.unwrap();
+    let steps = house.lines.steps(BUILD, false).await.unwrap();
     let totals: Vec<(&str, u64, bool)> = steps
         .steps
         .iter()
@@ -244,6 +247,54 @@ async fn rows_that_were_dropped_are_read_from_the_log() {
         texts(&window),
         [format!("{}x", " ".repeat(1000)), "more".to_owned()]
     );
+}
+
+#[tokio::test]
+async fn a_quick_answer_comes_before_the_whole_log_was_read() {
+    let mut house = House::new().await;
+    let words = "words ".repeat(1000);
+    house
+        .write(
+            (0..300)
+                .map(|number| log("1", &format!("{number} {words}\n")))
+                .collect(),
+        )
+        .await;
+    let none = Duration::ZERO;
+    house.lines = BuildLines::new(house.logs.clone()).with_times(none, none);
+    let quick = async |range| {
+        house
+            .lines
+            .window(BUILD, "1".into(), range, true)
+            .await
+            .unwrap()
+    };
+    let top = LineRange::From { line: 1, count: 3 };
+    let (mut totals, mut last) = (Vec::new(), quick(top).await);
+    let lines = last.lines.clone();
+    while last.partial {
+        totals.push(last.total);
+        assert_eq!((&last.lines, last.closed), (&lines, false));
+        last = quick(top).await;
+    }
+    assert!(
+        totals.len() > 3 && totals.is_sorted() && totals[0] < 100,
+        "{totals:?}"
+    );
+    assert_eq!((last.total, &last.lines), (300, &lines));
+    // What was not looked at is waited for.
+    house.lines = BuildLines::new(house.logs.clone()).with_times(none, none);
+    let steps = house.lines.steps(BUILD, true).await.unwrap();
+    assert!(steps.partial && steps.steps[0].total < 100);
+    let quick = async |range| {
+        house
+            .lines
+            .window(BUILD, "1".into(), range, true)
+            .await
+            .unwrap()
+    };
+    let tail = quick(LineRange::Tail(1)).await;
+    assert_eq!((tail.from, tail.partial), (300, false));
 }
 
 #[tokio::test]
@@ -357,7 +408,7 @@ async fn searches_in_pieces_tell_what_one_search_tells() {
     let query = FindQuery::pattern("5$|[05]9 of", true).unwrap();
     let (whole, searches) = house.find(&query, None).await;
     assert_eq!(searches, 1);
-    house.lines = BuildLines::new(house.logs.clone()).with_search_time(Duration::ZERO);
+    house.lines = BuildLines::new(house.logs.clone()).with_times(Duration::ZERO, Duration::ZERO);
     let (pieces, searches) = house.find(&query, None).await;
     assert!(searches > 100, "{searches}");
     assert_eq!(pieces, whole);

@@ -47,7 +47,10 @@ async fn a_log_of_20_megabytes_is_read_in_little_memory() {
         line: 150_001,
         count: 500,
     };
-    let window = lines.window(BUILD, "1".into(), window).await.unwrap();
+    let window = lines
+        .window(BUILD, "1".into(), window, false)
+        .await
+        .unwrap();
     assert_eq!((window.total, window.lines.len()), (1000 * 201, 500));
     let query = FindQuery::words("block 77", true).unwrap();
     let at = FindCursor::default();

@@ -10,8 +10,8 @@
 //! topics, patches and outboxes, is pure; this crate's I/O is in `service` and `reader`.
 //!
 //! A reader gets `hello`, then for each topic its `state`, and from then on `patch` (what changed),
-//! `part` (what a page is to fetch again), `denied` or `gone` (silence from now on), and `beat`. The
-//! id of an event promises that all before it came, so a reader that comes back names the last.
+//! `part` (what a page is to fetch again), `denied` or `gone` (silence from now on), and `beat`.
+//! The id of an event promises that all before it came: a reader that comes back names the last.
 //!
 //! *Absent:* HTTP, and the judge of who may see a topic: both are in `airside-api`.
 

@@ -136,8 +136,11 @@ impl Live {
                     while let Some(change) = changes.waiting() {
                         marks.hear(change);
                     }
-                    let is_done = self.look(&mut marks).await;
-                    due = Instant::now() + if is_done { INTERVAL } else { RETRY };
+                    due = if self.look(&mut marks).await {
+                        Instant::now() + INTERVAL
+                    } else {
+                        Instant::now() + RETRY
+                    };
                 }
             }
         }
@@ -156,8 +159,10 @@ impl Live {
                 true
             }
             Err(error) => {
-                let error = chain(&error);
-                warn!(error, "changes not read for pages; they are read again");
+                warn!(
+                    error = %chain(&error),
+                    "changes not read for pages; they are read again"
+                );
                 false
             }
         }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use airside_model::BuildStatus;
 use serde_json::json;
 use sqlx::{Connection, Executor};
 
 use crate::{
-    BuildFilter, BuildPage, BuildRange, DatabaseTimeout, DatabaseUrl, Error, InstanceVars, Micros,
-    SavePipeline, Sealer, Store,
+    BuildChoice, BuildFilter, BuildPage, BuildRange, DatabaseTimeout, DatabaseUrl, Error,
+    InstanceVars, Micros, SavePipeline, Sealer, Store,
     db::{Pool, STATEMENTS, here, query, query_scalar, sql},
     now,
     testing::TestDatabase,
@@ -41,6 +42,13 @@ async fn every_statement_can_be_prepared(database: TestDatabase) {
 
 async fn builds_can_be_listed_by_anything(database: TestDatabase) {
     let store = database.open().await;
+    let choices = [
+        BuildChoice::All,
+        BuildChoice::Unfinished,
+        BuildChoice::Finished,
+        BuildChoice::Status(BuildStatus::Started),
+        BuildChoice::Status(BuildStatus::Failed),
+    ];
     for shape in 0..128 {
         let chosen = |bit: u8| (shape >> bit & 1 == 1).then_some(1);
         let filter = BuildFilter {
@@ -48,6 +56,7 @@ async fn builds_can_be_listed_by_anything(database: TestDatabase) {
             pipeline: chosen(1).map(airside_model::PipelineId),
             job: chosen(2).map(airside_model::JobId),
             exposed_beyond: chosen(5).map(|id| vec![airside_model::TeamId(id); 2]),
+            choice: choices[shape as usize % choices.len()],
         };
         let range = match chosen(6) {
             None => BuildRange::Ids {

@@ -10,7 +10,11 @@ use super::Fields;
 pub(crate) fn steps(steps: &BuildSteps) -> Value {
     let shown = steps.steps.iter();
     let shown = shown.map(|step| json!([step.id, step.total, step.ended]));
-    json!({"steps": shown.collect::<Vec<Value>>(), "closed": steps.closed})
+    Fields::default()
+        .with("steps", shown.collect::<Vec<Value>>())
+        .with("closed", steps.closed)
+        .maybe("partial", steps.partial)
+        .done()
 }
 
 /// A window of lines. `from` is the number of its first line.
@@ -25,6 +29,7 @@ pub(crate) fn window(step: &str, window: &StepWindow) -> Fields {
         .with("ended", window.ended)
         .with("closed", window.closed)
         .maybe("error", window.error.clone())
+        .maybe("partial", window.partial)
 }
 
 /// A line: Unix milliseconds, pieces of text, and the number of characters cut off, if any.

@@ -19,7 +19,9 @@
 //! any. A style has `f` and `b` (colours: 0 to 255 or `"#rrggbb"`), `a` (bits: 1 bold, 2 faint, 4
 //! italic, 8 underlined, 16 inverse, 32 struck) and `l` (a link to the web), each only if it is
 //! set. Lines up to `settled` never change any more. `error` is there if the step erred, and
-//! `removed` if the log is gone.
+//! `removed` if the log is gone. A long log that was not shown for a while takes a second to be
+//! looked at; with `quick=1` the first lines come at once, and `partial` says that all numbers
+//! are those so far, so the reader asks again.
 //!
 //! `GET …/find` streams a line of JSON for each hit and one for the end; `after` of the end is
 //! where the next request goes on, or null. Marks are start and length in units of UTF-16.
@@ -72,6 +74,7 @@ pub(super) struct WindowQuery {
     from: Option<u64>,
     count: Option<u64>,
     tail: Option<u64>,
+    quick: Option<String>,
 }
 
 impl WindowQuery {
@@ -98,18 +101,20 @@ pub(super) async fn window(
     let build = scope.build()?;
     let range = query.range()?;
     let removed = build.reaped_at.is_some();
+    let quick = is_set(query.quick.as_deref());
     let Some(step) = checked_step(query.step)? else {
         let steps = if removed {
             json!({"steps": [], "closed": true, "removed": true})
         } else {
-            present::lines::steps(&state.lines.steps(build.id).await?)
+            present::lines::steps(&state.lines.steps(build.id, quick).await?)
         };
         return Ok(Json(steps));
     };
     let window = if removed {
         StepWindow::removed()
     } else {
-        state.lines.window(build.id, step.clone(), range).await?
+        let step = step.clone();
+        state.lines.window(build.id, step, range, quick).await?
     };
     let shown = present::lines::window(&step, &window).maybe("removed", removed);
     Ok(Json(shown.done()))

@@ -40,7 +40,7 @@ const HEADERS: [(HeaderName, &str); 3] = [
 ];
 
 #[derive(Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct LiveQuery {
     #[serde(default)]
     topics: String,
 }
@@ -64,11 +64,11 @@ pub(super) async fn follow(
     from: CameFrom,
     shutdown: Option<Extension<CancellationToken>>,
     headers: HeaderMap,
-    Query(wanted): Query<Wanted>,
+    Query(query): Query<LiveQuery>,
 ) -> Result<Response> {
     let last = headers.get("last-event-id");
     let last = last.and_then(|last| last.to_str().ok());
-    let request = LiveRequest::parse(&wanted.topics, last)
+    let request = LiveRequest::parse(&query.topics, last)
         .map_err(|error| ApiError::BadRequest(chain(&error)))?;
     let principal = scope.principal();
     let user = principal.map(|principal| principal.sub());

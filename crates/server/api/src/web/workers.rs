@@ -1,6 +1,6 @@
 //! The workers that run the steps of the viewer's teams.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use airside_auth::Action;
 use airside_model::{ContainerState, WorkerName, WorkerState};
@@ -145,14 +145,14 @@ async fn steps(state: &ApiState, running: &[Container]) -> Result<Vec<WorkerStep
     let mut steps = Vec::new();
     for container in running.iter().take(MAX_STEPS) {
         let labels = &container.labels;
-        if !builds.contains_key(&container.build) {
-            let build = state.store.build(container.build).await?;
-            let href = build.as_ref().map(build_url);
-            builds.insert(container.build, href);
-        }
-        let Some(Some(href)) = builds.get(&container.build) else {
-            continue;
+        let href = match builds.entry(container.build) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let build = state.store.build(container.build).await?;
+                new.insert(build.as_ref().map(build_url))
+            }
         };
+        let Some(href) = href else { continue };
         let place = [labels.pipeline.as_deref(), labels.job.as_deref()];
         let place: Vec<_> = place.into_iter().flatten().collect();
         steps.push(WorkerStep {

@@ -116,6 +116,7 @@ async fn steps_and_their_lines_are_shown_as_a_terminal_shows_them() {
     };
     let steps = json!({"steps": [["get", 3, true], ["task", 5000, true]], "closed": false});
     assert_eq!(asking.json("lines").await, steps);
+    assert_eq!(asking.json("lines?quick=1").await, steps);
     let window = asking.json("lines?step=get").await;
     let expected = json!({
         "step": "get", "from": 1, "total": 3, "settled": 3, "ended": true, "closed": false,
@@ -127,6 +128,7 @@ async fn steps_and_their_lines_are_shown_as_a_terminal_shows_them() {
         ],
     });
     assert_eq!(window, expected);
+    assert_eq!(asking.json("lines?step=get&from=1&quick=1").await, expected);
     writer.close().await.unwrap();
     assert_eq!(asking.json("lines").await["closed"], true);
 }

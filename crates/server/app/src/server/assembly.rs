@@ -6,7 +6,7 @@ use airside_agents::Agents;
 use airside_api::ApiState;
 use airside_auth::{Auth, LocalUser};
 use airside_checks::{CheckLoop, CheckService, CheckServiceOptions, CheckWays, WorkerCheckers};
-use airside_control::{Control, ControlParts};
+use airside_control::{Control, ControlParts, DELETION_GRACE};
 use airside_engine::{Engine, EngineOptions};
 use airside_gc::Collector;
 use airside_hub::Hub;
@@ -235,6 +235,7 @@ fn control_parts(
         setter: pipelines.clone(),
         builds: Arc::new(builds),
         external_url: url.to_owned(),
+        deletion_grace: DELETION_GRACE,
     }
 }
 

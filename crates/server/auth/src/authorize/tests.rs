@@ -80,7 +80,7 @@ fn each_action_needs_what_the_table_says() {
         counts,
         [
             ("admin", 23),
-            ("filtered", 8),
+            ("filtered", 9),
             ("job", 4),
             ("member", 13),
             ("operator", 19),

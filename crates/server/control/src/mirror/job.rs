@@ -214,6 +214,17 @@ fn build_id(state: &TeamState, object: &ClusterBuild) -> Option<i64> {
     asked.map(|id| id.0).or(written)
 }
 
+/// Returns the number of the objects of builds, with those that the watch does not have yet.
+fn count_builds(team: &TeamParts, state: &TeamState) -> usize {
+    let seen = &team.link.seen.builds;
+    let is_unseen = |name: &&str| {
+        let key = kube::runtime::reflector::ObjectRef::new(name);
+        seen.get(&key.within(&team.link.team.namespace)).is_none()
+    };
+    let unseen = state.created_names("build").filter(is_unseen).count();
+    seen.state().len() + unseen
+}
+
 /// Returns the object that shows a build; it is created if there is none and there is room.
 async fn shown(
     team: &TeamParts,
@@ -231,7 +242,7 @@ async fn shown(
         created.metadata.generation = Some(1);
         return Ok(Some(Arc::new(created)));
     }
-    let number = team.link.seen.builds.state().len() + state.count_created("build");
+    let number = count_builds(team, state);
     if number >= team.link.team.objects_max as usize {
         if !state.is_full_told {
             warn!(

@@ -19,8 +19,8 @@ use crate::{link::SeenObjects, trigger::is_complete};
 const MAX_PRUNED: usize = 100_000;
 /// Shortest pause before something is tried again.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
-/// Longest time that the watch may be behind.
-const WATCH_DELAY: Duration = Duration::from_secs(30);
+/// Longest time for which an object that was created may be missing in the watch.
+const WATCH_DELAY: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
 pub(crate) struct TeamState {
@@ -92,9 +92,14 @@ impl TeamState {
             Some((one.uid()?, ended.and_then(|status| status.id)))
         }));
         self.note_vanished(&uids);
-        // An object may come and go while the watch is behind.
+        // An object may come and go while the watch is behind: it is looked for anew.
+        let is_seen = |uid: &String| uids.contains_key(uid);
+        let lost = |(uid, at): &(String, Instant)| !is_seen(uid) && at.elapsed() >= WATCH_DELAY;
+        if self.created.values().any(lost) {
+            self.marks.mark_all(Instant::now());
+        }
         self.created
-            .retain(|_, (uid, at)| !uids.contains_key(uid) && at.elapsed() < WATCH_DELAY);
+            .retain(|_, created| !is_seen(&created.0) && !lost(created));
         let created: HashSet<&String> = self.created.values().map(|(uid, _)| uid).collect();
         let is_there = |uid: &String| uids.contains_key(uid) || created.contains(uid);
         self.written.retain(|uid, _| is_there(uid));
@@ -126,15 +131,21 @@ impl TeamState {
         self.marks.mark_all(Instant::now());
     }
 
-    /// Returns the time at which something is tried again.
-    pub(crate) fn next_look(&self) -> Option<Instant> {
+    /// Returns the time at which something is tried again. An object may be missing for `grace`.
+    pub(crate) fn next_look(&self, grace: Duration) -> Option<Instant> {
         let attempts = self.attempts.values().filter_map(|one| one.retry);
         let missing = self
             .missing
             .values()
-            .map(|since| deadline_after(*since, crate::gone::GRACE));
+            .map(|since| deadline_after(*since, grace));
         let requests = self.request_retries.values().copied();
-        let next = attempts.chain(missing).chain(requests).min()?;
+        let created = self.created.values();
+        let created = created.map(|(_, at)| deadline_after(*at, WATCH_DELAY));
+        let next = attempts
+            .chain(missing)
+            .chain(requests)
+            .chain(created)
+            .min()?;
         // What is due and was not done waits for something else.
         Some(next.max(deadline_after(Instant::now(), MIN_PAUSE)))
     }
@@ -171,7 +182,9 @@ impl TeamState {
             .map(|(uid, _)| uid)
     }
 
-    pub(crate) fn count_created(&self, kind: &'static str) -> usize {
-        self.created.keys().filter(|(one, _)| *one == kind).count()
+    /// Returns the names of objects that were created and were not in the watch at the last pass.
+    pub(crate) fn created_names(&self, kind: &'static str) -> impl Iterator<Item = &str> {
+        let of_kind = self.created.keys().filter(move |(one, _)| *one == kind);
+        of_kind.map(|(_, name)| name.as_str())
     }
 }

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::support::Namespace;
 
 /// A namespace whose objects are those of team main.
-struct Controlled {
-    namespace: Namespace,
+pub(crate) struct Controlled {
+    pub(crate) namespace: Namespace,
     control: String,
 }
 
 impl Controlled {
-    fn offered(settings: &str) -> Option<Self> {
+    pub(crate) fn offered(settings: &str) -> Option<Self> {
         let namespace = Namespace::offered()?;
         let file = namespace.kubeconfig().with_file_name("control.yml");
         let text = format!(
@@ -39,18 +39,18 @@ impl Controlled {
         Some(controlled)
     }
 
-    fn server(&self) -> Server {
+    pub(crate) fn server(&self) -> Server {
         ServerOptions::new()
             .args(["--control", &self.control])
             .start()
     }
 
-    fn kubectl(&self, args: &[&str]) -> String {
+    pub(crate) fn kubectl(&self, args: &[&str]) -> String {
         self.namespace.kubectl(args)
     }
 
     /// Applies a text, or returns what the cluster says against it.
-    fn try_apply(&self, verb: &str, text: &str) -> Result<String, String> {
+    pub(crate) fn try_apply(&self, verb: &str, text: &str) -> Result<String, String> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         let path = file.path().to_str().unwrap();
@@ -65,28 +65,28 @@ impl Controlled {
             .try_ask(&[&namespaced[..], how].concat())
     }
 
-    fn apply(&self, text: &str) -> String {
+    pub(crate) fn apply(&self, text: &str) -> String {
         self.try_apply("apply", text).unwrap()
     }
 
-    fn pipeline(&self, name: &str, spec: &Value) -> String {
+    pub(crate) fn pipeline(&self, name: &str, spec: &Value) -> String {
         self.apply(&object("Pipeline", &json!({ "name": name }), spec))
     }
 
     /// Creates a build of a job and returns the name of its object.
-    fn trigger(&self, pipeline: &str, job: &str) -> String {
+    pub(crate) fn trigger(&self, pipeline: &str, job: &str) -> String {
         let meta = json!({"generateName": format!("{pipeline}-{job}-")});
         let spec = json!({"pipeline": pipeline, "job": job});
         let created = self.try_apply("create", &object("PipelineBuild", &meta, &spec));
         created.unwrap().trim().to_owned()
     }
 
-    fn wait_for(&self, object: &str, condition: &str) {
+    pub(crate) fn wait_for(&self, object: &str, condition: &str) {
         let condition = format!("--for=condition={condition}");
         self.kubectl(&["wait", &condition, "--timeout=60s", object]);
     }
 
-    fn field(&self, object: &str, path: &str) -> String {
+    pub(crate) fn field(&self, object: &str, path: &str) -> String {
         let path = format!("jsonpath={path}");
         self.kubectl(&["get", object, "--ignore-not-found", "-o", &path])
     }
@@ -97,11 +97,11 @@ impl Controlled {
     }
 }
 
-fn object(kind: &str, metadata: &Value, spec: &Value) -> String {
+pub(crate) fn object(kind: &str, metadata: &Value, spec: &Value) -> String {
     json!({"apiVersion": "ci.airside.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}).to_string()
 }
 
-fn config(script: &str) -> Value {
+pub(crate) fn config(script: &str) -> Value {
     let task = json!({
         "platform": "linux",
         "image_resource": {"type": "host", "source": {}},
@@ -110,7 +110,7 @@ fn config(script: &str) -> Value {
     json!({"jobs": [{"name": "job", "plan": [{"task": "t", "config": task}]}]})
 }
 
-fn listed(fly: &Fly, pipeline: &str) -> Option<Value> {
+pub(crate) fn listed(fly: &Fly, pipeline: &str) -> Option<Value> {
     let listed = fly.run(&["pipelines", "--include-archived", "--json"]);
     let listed: Vec<Value> = serde_json::from_str(&listed.succeeded().stdout).unwrap();
     listed.into_iter().find(|one| one["name"] == pipeline)

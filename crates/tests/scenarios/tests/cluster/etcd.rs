@@ -2,8 +2,11 @@
 
 use std::process::Command;
 
-use crate::support::{Namespace, WORKER, cluster, task};
-use airside_scenarios::{Counter, secrecy::SECRET};
+use crate::{
+    control::Controlled,
+    support::{Namespace, WORKER, cluster, task},
+};
+use airside_scenarios::{Counter, secrecy::SECRET, wait_until};
 
 /// A secret in each place of a pipeline that a pod gets to see.
 fn pipeline(first: &str) -> String {
@@ -55,5 +58,21 @@ fn no_secret_of_a_build_is_ever_in_etcd() {
     watching.wait().succeeded();
     fly.run(&["destroy-pipeline", "-n", "-p", "p"]).succeeded();
     namespace.wait_until_no_pods();
+    assert_eq!(etcd_files_with(SECRET), Vec::<String>::new());
+}
+
+#[test]
+fn no_secret_of_a_judged_pipeline_is_ever_in_etcd() {
+    let Some(controlled) = Controlled::offered("") else {
+        return;
+    };
+    let server = controlled.server();
+    let fly = server.fly();
+    fly.pipeline("judged", &pipeline("true"));
+    wait_until("the pipeline is shown", || {
+        controlled.field("pipe/judged", "{.status.setBy}") == "Server"
+    });
+    let uid = controlled.field("pipe/judged", "{.metadata.uid}");
+    assert!(!etcd_files_with(&uid).is_empty(), "{uid} is to be found");
     assert_eq!(etcd_files_with(SECRET), Vec::<String>::new());
 }

@@ -11,14 +11,14 @@ const TARGET: &str = r"  pod_rules:
 ";
 
 /// A namespace for objects beside that of the steps, and a server that may change it.
-struct Objects {
-    steps: Namespace,
+pub(crate) struct Objects {
+    pub(crate) steps: Namespace,
     name: String,
     server: Option<Server>,
 }
 
 impl Objects {
-    fn offered() -> Option<Self> {
+    pub(crate) fn offered() -> Option<Self> {
         let steps = Namespace::offered()?;
         let name = format!("{}-objects", steps.name);
         steps.kubectl(&["create", "namespace", &name]);
@@ -40,12 +40,18 @@ impl Objects {
         })
     }
 
-    fn fly(&self) -> Fly {
+    pub(crate) fn fly(&self) -> Fly {
         self.server.as_ref().unwrap().fly()
     }
 
+    /// Asks for objects in their namespace.
+    pub(crate) fn kubectl(&self, args: &[&str]) -> String {
+        let namespaced = ["kubectl", "-n", &self.name];
+        self.steps.cluster.ask(&[&namespaced[..], args].concat())
+    }
+
     /// A job that writes a manifest and puts it.
-    fn job(&self, name: &str, resource: &str, manifest: &str, params: &str) -> String {
+    pub(crate) fn job(&self, name: &str, resource: &str, manifest: &str, params: &str) -> String {
         let script = format!("cat >made/all.yml <<'EOF'\n{manifest}\nEOF");
         let output = "      outputs: [{name: made}]\n";
         let work = task("write", &script, output);
@@ -55,7 +61,7 @@ impl Objects {
         )
     }
 
-    fn resource(&self, name: &str, kind: &str, more: &str) -> String {
+    pub(crate) fn resource(&self, name: &str, kind: &str, more: &str) -> String {
         format!(
             "- {{name: {name}, type: kubernetes, tags: [{WORKER}], check_every: never, source: {{kind: {kind}, \
              namespace: {}{more}}}}}\n",
@@ -102,7 +108,7 @@ fn deployment(script: &str, image: &str) -> String {
 }
 
 #[track_caller]
-fn says(output: &Output, words: &str) {
+pub(crate) fn says(output: &Output, words: &str) {
     assert!(output.stdout.contains(words), "{words}: {output:?}");
 }
 

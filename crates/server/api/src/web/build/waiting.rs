@@ -38,9 +38,10 @@ impl ShownBuild<'_> {
             let open = address.map(|address| (format!("Open the {what}"), address));
             let blocks = blocks == Blocking::Yes;
             WaitReason {
-                text: match blocks {
-                    true => format!("The {what} is paused"),
-                    false => format!("The {what} is not paused"),
+                text: if blocks {
+                    format!("The {what} is paused")
+                } else {
+                    format!("The {what} is not paused")
                 },
                 of: None,
                 is_met: !blocks,
@@ -53,9 +54,10 @@ impl ShownBuild<'_> {
             paused(told.paused_pipeline, "pipeline", link(&[])),
             paused(told.paused_job, "job", link(&["jobs", job])),
             WaitReason {
-                text: match full {
-                    true => "As many builds run as the job allows at once".to_owned(),
-                    false => "There is room among the builds that run".to_owned(),
+                text: if full {
+                    "As many builds run as the job allows at once".to_owned()
+                } else {
+                    "There is room among the builds that run".to_owned()
                 },
                 of: None,
                 is_met: !full,
