@@ -116,7 +116,7 @@ async fn a_job_offers_each_viewer_what_they_may_do() {
     let part = server.get(&member, &format!("{path}?part=rows")).await;
     check(
         &part,
-        &["<div class=\"stack\" id=\"rows\">"],
+        &["<div class=\"stack\" id=\"rows\""],
         &["<h1", "<html"],
     );
     let none = server.get(&member, &format!("{PAGES}/jobs/none")).await;
