@@ -9,7 +9,8 @@ use crate::support::{Server, TP, TestResponse};
 
 const PAGES: &str = "/teams/main/pipelines/p";
 
-/// A server with a build, a viewer and a member of the main team, and the tokens of the three users.
+/// A server with a build, a viewer and a member of the main team, and the tokens of the three
+/// users.
 async fn server() -> (Server, String, String, String) {
     let (server, ann, _) = Server::with_build().await;
     let role = |name: &str| json!({"users": [format!("local:{name}")], "groups": []});
