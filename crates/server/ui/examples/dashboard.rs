@@ -1,6 +1,8 @@
 //! Prints the dashboard of an invented installation, to look at and to measure without a server:
 //! `cargo run --example dashboard -- 3000 > d.html`.
 
+#![allow(clippy::print_stdout, reason = "the page is its output")]
+
 use std::fmt::Write as _;
 
 use airside_ui::{Dashboard, Shell, SideBar, WallMessage};
