@@ -230,7 +230,8 @@ fn status(status: airside_model::BuildStatus) -> Event {
 }
 
 async fn outlined(logs: &Logs) -> Vec<(u64, String)> {
-    let entries = logs.outline(BuildId(1)).await.unwrap();
+    let entries = logs.outline(BuildId(1)).await;
+    let entries = entries.expect("the outline can be read");
     let shown = entries
         .iter()
         .map(|entry| (entry.id, entry.envelope.as_str().to_owned()));

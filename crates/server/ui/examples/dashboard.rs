@@ -1,7 +1,7 @@
 //! Prints the dashboard of an invented installation, to look at and to measure without a server:
 //! `cargo run --example dashboard -- 3000 > d.html`.
 
-#![allow(clippy::print_stdout, reason = "the page is what this program is for")]
+#![allow(clippy::print_stdout, reason = "the page is its output")]
 
 use std::fmt::Write as _;
 

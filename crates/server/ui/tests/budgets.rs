@@ -1,10 +1,6 @@
 //! The bytes that a browser loads, as they are served, and what none of these files may do.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot go on fails"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,5 +1,7 @@
 //! The page of a build in each of its states.
 
+#![allow(clippy::unwrap_used, reason = "this is how tests fail")]
+
 use airside_build_picture::{BuildPicture, PictureState};
 use airside_model::BuildStatus;
 use airside_ui::{
@@ -23,7 +25,7 @@ fn get(id: &str, name: &str) -> Value {
 fn tell(picture: &mut BuildPicture, events: &[(&str, &str, Value)]) {
     for (time, (id, event, fields)) in (1_000..).zip(events) {
         let mut data = json!({"time": time, "origin": {"id": id}});
-        for (key, value) in fields.as_object().unwrap() {
+        for (key, value) in fields.as_object().expect("fields are an object") {
             data[key] = value.clone();
         }
         let envelope = json!({"data": data, "event": event, "version": "1.0", "event_id": "0"});

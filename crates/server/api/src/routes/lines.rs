@@ -46,7 +46,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use futures::{Stream, stream};
+use futures::{Stream, StreamExt, stream};
 use http::{HeaderName, HeaderValue, header::CONTENT_TYPE};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -195,7 +195,7 @@ pub(super) async fn find(
 fn json_lines(
     parts: mpsc::UnboundedReceiver<FindPart>,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    stream::unfold(parts, |mut parts| async move {
+    let pieces = stream::unfold(parts, |mut parts| async move {
         let mut some = Vec::new();
         if parts.recv_many(&mut some, HITS_AT_ONCE).await == 0 {
             return None;
@@ -203,5 +203,7 @@ fn json_lines(
         let lines = some.iter().map(present::lines::found);
         let text: String = lines.map(|line| format!("{line}\n")).collect();
         Some((Ok(text.into()), parts))
-    })
+    });
+    // What compresses it asks once more after its end.
+    pieces.fuse()
 }

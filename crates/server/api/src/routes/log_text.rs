@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use futures::{Stream, stream};
+use futures::{Stream, StreamExt, stream};
 use http::{
     HeaderValue,
     header::{CONTENT_DISPOSITION, CONTENT_TYPE},
@@ -68,7 +68,7 @@ struct RawText {
 
 /// Reads a piece whenever the client has taken the one before.
 fn raw_text(text: RawText) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    stream::unfold(Some(text), |text| async move {
+    let pieces = stream::unfold(Some(text), |text| async move {
         let mut text = text?;
         let read = airside_tasks::blocking("text of a build's log", move || {
             let piece = text.next_piece();
@@ -83,7 +83,9 @@ fn raw_text(text: RawText) -> impl Stream<Item = io::Result<Bytes>> + Send + 'st
             }
             Err(_) => Some((Err(io::Error::other("reading the log failed")), None)),
         }
-    })
+    });
+    // What compresses it asks once more after its end.
+    pieces.fuse()
 }
 
 impl RawText {

@@ -25,8 +25,8 @@ impl PageRequest {
         query_value(&self.uri, name)
     }
 
-    /// Returns true if the page offers this action to its viewer: the viewer may do it, and the page
-    /// can prove that the viewer meant to.
+    /// Returns true if the page offers this action to its viewer: the viewer may do it, and the
+    /// page can prove that the viewer meant to.
     pub(crate) fn may(&self, action: Action) -> bool {
         self.shell.csrf.is_some() && self.scope.may(action)
     }

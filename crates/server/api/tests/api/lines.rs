@@ -1,11 +1,12 @@
 //! Output by lines: windows, searches, raw text, and who gets them.
 
-use crate::support::{Server, TP, TestResponse};
+use crate::support::{Server, TP, TestResponse, request};
 use airside_logs::LogWriter;
 use airside_model::{
     BuildId, BuildStatus, PlanId,
     event::{Event, Origin},
 };
+use axum::body::{Body, to_bytes};
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -375,4 +376,24 @@ async fn lines_of_a_reaped_log_are_said_to_be_gone() {
     );
     assert_eq!(asking.find("q=a").await, (vec![], Value::Null));
     assert!(asking.ask("log.txt").await.text.contains("log was removed"));
+}
+
+#[tokio::test]
+async fn browsers_get_compressed_answers_to_their_end() {
+    use std::io::Read as _;
+    let (server, ann, build) = Server::with_build().await;
+    let writer = printed(&server, build).await;
+    writer.close().await.unwrap();
+    for (rest, end) in [("find?q=line", "{\"after\":"), ("log.txt", "it broke\n")] {
+        let path = format!("/airside/v1/builds/{build}/{rest}");
+        let asked = request(Some(&ann), "GET", &path).header("accept-encoding", "gzip");
+        let answer = server.send(asked.body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.headers()["content-encoding"], "gzip");
+        let bytes = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+        let mut text = String::new();
+        let mut decoder = flate2::read::GzDecoder::new(bytes.as_ref());
+        decoder.read_to_string(&mut text).unwrap();
+        let last = text.lines().last().unwrap();
+        assert!(format!("{last}\n").contains(end), "{rest}: {last}");
+    }
 }
