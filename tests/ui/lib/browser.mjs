@@ -41,6 +41,10 @@ export async function logIn(page, server, name = 'test') {
   await page.fill('#login', name);
   await page.fill('#password', name);
   await page.click('form button');
+  // A user of no team is told so first.
+  await page.waitForURL((url) => !url.pathname.startsWith('/sky/') || url.pathname === '/sky/callback');
+  const onwards = page.getByText('Go on anyway');
+  if (await onwards.isVisible()) await onwards.click();
   await page.waitForURL((url) => !url.pathname.startsWith('/sky/'));
 }
 

@@ -3,9 +3,10 @@ import { glyph, icon, keep, kept, make } from './dom.js';
 import { card, label, nameCells, row, shownStatus, signature, writeAges } from './dash-cards.js';
 import { Pipelines, counts, groupKey, gather, pipelineUrl, sections, statusOf } from './dash-data.js';
 import { Grid } from './dash-grid.js';
+import { moveByKeys } from './dash-keys.js';
 import { drawSide, listenToSide } from './dash-side.js';
 import { morph } from './fragment.js';
-import { follow, registerKeys, send } from './page.js';
+import { follow, send } from './page.js';
 import { starKeys, toggleStar } from './stars.js';
 import { now, setClock } from './times.js';
 
@@ -311,63 +312,11 @@ archived?.addEventListener('change', () => {
 document.addEventListener('airside:stars', changed);
 if (side) listenToSide(side, changed);
 
-/** Returns the entry that has the focus, and where it stands. */
-function focused() {
-  const element = document.activeElement?.closest('[data-section] [data-key]');
-  const key = element?.closest('[data-section]')?.getAttribute('data-section');
-  const section = grid.sections.findIndex((part) => part.key === key);
-  if (!element || section < 0) return null;
-  const at = grid.sections[section].entries.findIndex((entry) => entry.key === element.getAttribute('data-key'));
-  return at < 0 ? null : { section, at, entry: grid.sections[section].entries[at] };
-}
-
-/** Moves the focus by columns and rows, over the ends of sections. */
-function move(right, down) {
-  if (grid.sections.length === 0) return;
-  const from = focused();
-  if (!from) return focusOn(0, 0);
-  const { columns } = grid.measure;
-  let { section, at } = from;
-  at += right + down * columns;
-  const size = (index) => grid.sections[index].entries.length;
-  if (at < 0 && section > 0) {
-    section -= 1;
-    const column = down ? from.at % columns : size(section);
-    const last = Math.floor((size(section) - 1) / columns) * columns;
-    at = Math.min(size(section) - 1, last + column);
-  } else if (at >= size(section)) {
-    const isLastRow = Math.floor(from.at / columns) === Math.floor((size(section) - 1) / columns);
-    if (down && !isLastRow) at = size(section) - 1;
-    else if (section + 1 < grid.sections.length) {
-      section += 1;
-      at = down ? Math.min(size(section) - 1, from.at % columns) : 0;
-    } else return;
-  }
-  if (at >= 0) focusOn(section, at);
-}
-
-function focusOn(section, at) {
-  const element = grid.reveal(grid.sections[section].key, at);
-  const link = element?.matches('a') ? element : element?.querySelector('h3 a');
-  if (link instanceof HTMLElement) link.focus({ preventScroll: true });
-}
-
-const onFocused = (act) => () => {
-  const at = focused();
-  if (at) doAct(act, at.entry);
-};
-registerKeys([
-  { key: 'ArrowUp', text: 'Move', shown: ['↑', '↓', '←', '→'], run: () => move(0, -1) },
-  { key: 'ArrowDown', run: () => move(0, 1) },
-  { key: 'ArrowLeft', run: () => move(-1, 0) },
-  { key: 'ArrowRight', run: () => move(1, 0) },
-  { key: 'Enter', text: 'Open' },
-  { key: 's', text: 'Add to favourites', run: onFocused('star') },
-  { key: 'p', text: 'Pause', run: onFocused('pause') },
-  { key: '<', text: 'Move forward in its team', run: () => ordering().then(({ shift }) => shift(ordered, -1)) },
-  { key: '>', text: 'Move back in its team', run: () => ordering().then(({ shift }) => shift(ordered, 1)) },
-  { key: 'v', text: 'Next view', run: () => setView(VIEWS[(VIEWS.indexOf(state.view) + 1) % VIEWS.length]) },
-].map((entry) => ({ ...entry, section: 'Dashboard, lists' })));
+const focusFirst = moveByKeys(grid, {
+  act: doAct,
+  nextView: () => setView(VIEWS[(VIEWS.indexOf(state.view) + 1) % VIEWS.length]),
+  shift: (by) => ordering().then(({ shift }) => shift(ordered, by)),
+});
 
 const groupNames = () => [...new Set([...pipelines.all.values()].filter((one) => one.grouped).map((one) => one.name))];
 const teamNames = () => [...new Set([...pipelines.all.values()].map((one) => one.team))];
@@ -378,7 +327,7 @@ const searching = {
     writeAddress();
     changed();
   },
-  leave: () => grid.sections.length && focusOn(0, 0),
+  leave: focusFirst,
 };
 search.addEventListener('focus', async () => {
   const { searchField } = await import('./dash-search.js');
@@ -418,7 +367,7 @@ document.getElementById('wall')?.addEventListener('click', (event) => {
 setClock(block.now);
 readAddress();
 search.value = state.text;
-pipelines.take(block);
+if (block.live?.items) pipelines.take(block.live);
 if (state.text) await learn();
 draw();
 setInterval(() => !document.hidden && writeAges(root), 1000);

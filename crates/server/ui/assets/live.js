@@ -71,14 +71,14 @@ function alone() {
   };
 }
 
-/** Topics of which the page heard a state. */
-const known = new Set();
+/** Topics of which the page has a state, by the stream or by its own position. */
+const known = new Set(topics.map(splitTopic).filter(({ position }) => position).map(({ topic }) => topic));
 
 function hear({ type, data, since }) {
   if (type === 'hello') greet(data);
   else if (type === 'up') connected();
   else if (type === 'down') cutOff(since);
-  else if (type === 'login') banner('login', 'You are not logged in any more.', 's-errored', loginLink());
+  else if (type === 'login' && meta('csrf')) banner('login', 'You are not logged in any more.', 's-errored', loginLink());
   else if (type === 'part') refreshParts(data.parts.flatMap(fragmentsOf));
   else if (type === 'gone') banner('gone', 'This was deleted, or moved to another name.', 's-pending');
   else if (type === 'denied') banner('gone', 'You may not see this any more. What is shown is as it was.', 's-errored');
@@ -89,15 +89,12 @@ function hear({ type, data, since }) {
   }
 }
 
-let edition = '';
-
 function greet(hello) {
   document.dispatchEvent(new CustomEvent('airside:hello', { detail: hello }));
-  if (edition && hello.edition !== edition) {
+  if (hello.edition !== meta('airside-edition')) {
     const reload = make('button', { type: 'button', class: 'btn', click: () => location.reload() }, 'Reload');
     banner('edition', 'The server has a new version of this page.', '', reload);
   }
-  edition ||= hello.edition;
 }
 
 let tellTimer = 0;

@@ -1,6 +1,7 @@
-//! Prints the dashboard of an invented installation: `cargo run --example dashboard -- 3000 > d.html`.
-//!
-//! For looking at it and for measuring it, without a server.
+//! Prints the dashboard of an invented installation, to look at and to measure without a server:
+//! `cargo run --example dashboard -- 3000 > d.html`.
+
+#![allow(clippy::print_stdout, reason = "the page is its output")]
 
 use std::fmt::Write as _;
 
@@ -125,7 +126,7 @@ fn main() {
         }),
         is_admin: true,
         data: format!(
-            "{{\"items\":[{}],\"teams\":[[\"main\",\"owner\",3],[\"platform\",\"member\",3],[\"mobile\",\"viewer\",0]],\"now\":{NOW}}}",
+            "{{\"live\":{{\"items\":[{}]}},\"teams\":[[\"main\",\"owner\",3],[\"platform\",\"member\",3],[\"mobile\",\"viewer\",0]],\"now\":{NOW}}}",
             items.join(",")
         ),
         topic: String::new(),

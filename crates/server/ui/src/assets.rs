@@ -48,6 +48,7 @@ const FILES: &[Asset] = files! {
     "dash-cells.js": JS;
     "dash-data.js": JS;
     "dash-grid.js": JS;
+    "dash-keys.js": JS;
     "dash-order.js": JS;
     "dash-search.js": JS;
     "dash-side.js": JS;

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn hostile_names_do_not_leave_the_block_of_data() {
         let page = Dashboard {
-            data: r#"{"items":[[1,"</script><script>alert(1)//","<!--"]]}"#.to_owned(),
+            data: r#"{"live":{"items":[[1,"</script><script>alert(1)//","<!--"]]}}"#.to_owned(),
             ..Dashboard::default()
         };
         let body = page.page(&SideBar::default()).body;

@@ -1,9 +1,10 @@
 //! Parts of a page that a browser fetches again after a change, by their ids.
 //!
-//! A template brackets such a part with comments: `<!--[steps]-->` and `<!--[/steps]-->`. Text of users
-//! cannot forge them, since templates escape `<`.
+//! A template brackets such a part with comments: `<!--[steps]-->` and `<!--[/steps]-->`. Text of
+//! users cannot forge them, since templates escape `<`.
 
-/// Returns the parts of these ids, one after the other. An id that the page does not have is left out.
+/// Returns the parts of these ids, one after the other. An id that the page does not have is left
+/// out.
 pub fn fragments(body: &str, ids: &str) -> String {
     let mut found = String::new();
     for id in ids.split(',').take(MAX_FRAGMENTS) {

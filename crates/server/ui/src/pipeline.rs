@@ -1,5 +1,5 @@
-//! The page of a pipeline: its jobs and resources as a graph, and as an outline for small windows and
-//! readers.
+//! The page of a pipeline: its jobs and resources as a graph, and as an outline for small windows
+//! and readers.
 
 mod graph;
 

@@ -1,4 +1,4 @@
-//! The side bar: places of the installation, and the room in which scripts draw favourites and teams.
+//! The side bar: places of the installation, and the room for favourites and teams.
 
 use askama::Template;
 

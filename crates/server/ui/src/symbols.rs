@@ -19,7 +19,7 @@ const SCRIPTED: [&str; 6] = ["i-x", "i-search", "i-right", "i-down", "i-copy", "
 pub(crate) fn used_in(markup: &[&str], named: &[&str]) -> String {
     let mut wanted: BTreeSet<&str> = SCRIPTED.into_iter().chain(named.iter().copied()).collect();
     for text in markup {
-        let references = text.split("<use href=\"#").skip(1);
+        let references = text.split(" href=\"#").skip(1);
         wanted.extend(references.filter_map(|rest| rest.split('"').next()));
     }
     let mut drawn = String::new();

@@ -1,5 +1,7 @@
 //! The bytes that a browser loads, as they are served, and what none of these files may do.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Write,

@@ -1,5 +1,7 @@
 //! The page of a build in each of its states.
 
+#![allow(clippy::unwrap_used, reason = "this is how tests fail")]
+
 use airside_build_picture::{BuildPicture, PictureState};
 use airside_model::BuildStatus;
 use airside_ui::{

@@ -1,11 +1,11 @@
 //! The dashboard: all pipelines that the viewer may see.
 
-mod items;
-
 use airside_auth::Role;
+use airside_live::LiveSight;
 use airside_store::Team;
 use airside_ui::{Dashboard, FirstRun, SidePlace, WallMessage};
 use axum::{extract::State, response::Response};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 use super::{PageRequest, side::side_bar};
@@ -25,8 +25,10 @@ pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) ->
         // Of this page, fragments are the wall alone.
         return Ok(request.show(&page.page(&side)));
     }
-    let items = items::visible(&state.store, scope, &teams).await?;
-    if items.is_empty() {
+    let shown = state.live.dashboard(sight(scope, &teams)).await;
+    let shown = shown.unwrap_or_else(|| r#"{"items":null}"#.to_owned());
+    let document = Document::read(&shown);
+    if document.items.as_ref().is_some_and(Vec::is_empty) {
         let workers = state.store.workers().await?;
         let (running, _) = running_and_away(&state, &workers);
         let first_run = FirstRun {
@@ -36,13 +38,39 @@ pub(crate) async fn show(State(state): State<ApiState>, request: PageRequest) ->
         };
         return Ok(request.show(&first_run.page()));
     }
-    page.data = json!({
-        "items": items,
-        "teams": roles(scope, &teams),
-        "now": airside_store::now().seconds(),
-    })
-    .to_string();
+    if let (Some(boot), Some(version)) = (&document.boot, document.v) {
+        page.topic = format!("dashboard@{boot}-{version}");
+    }
+    let (teams, now) = (
+        Value::from(roles(scope, &teams)),
+        airside_store::now().seconds(),
+    );
+    page.data = format!("{{\"teams\":{teams},\"now\":{now},\"live\":{shown}}}");
     Ok(request.show(&page.page(&side)))
+}
+
+/// The live stream's document of a dashboard, as far as its page reads it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Document {
+    boot: Option<String>,
+    v: Option<u64>,
+    /// None if they cannot be read now: then the stream tells them as soon as they can.
+    items: Option<Vec<IgnoredAny>>,
+}
+
+impl Document {
+    fn read(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+}
+
+fn sight(scope: &RequestScope, teams: &[Team]) -> LiveSight {
+    if scope.principal().is_some_and(|user| user.is_admin()) {
+        return LiveSight::All;
+    }
+    let viewed = teams.iter().filter(|team| scope.can_view(team));
+    LiveSight::Teams(viewed.map(|team| team.id).collect())
 }
 
 async fn wall(state: &ApiState) -> Result<Option<WallMessage>> {

@@ -1,5 +1,5 @@
-//! What surrounds a visit to a page: the proof of a login is taken out of the address, and a refusal
-//! becomes a page or the way to the login.
+//! What surrounds a visit to a page: the proof of a login is taken out of the address, and a
+//! refusal becomes a page or the way to the login.
 
 use airside_ui::NoPage;
 use axum::{

@@ -216,7 +216,7 @@ async fn a_change_is_told_to_those_who_see_it(database: TestDatabase) {
     let hello = live.next().await;
     assert_eq!(
         (&hello.data["edition"], &hello.data["beat"]),
-        (&json!("0.1.0"), &json!(15))
+        (&json!(airside_ui::edition()), &json!(15))
     );
     let expected = ["dashboard", &topics[1], &topics[3], "builds"];
     let mut states = live.texts(4).await;

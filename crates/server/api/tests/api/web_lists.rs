@@ -9,7 +9,8 @@ use crate::support::{Server, TP, TestResponse};
 
 const PAGES: &str = "/teams/main/pipelines/p";
 
-/// A server with a build, a viewer and a member of the main team, and the tokens of the three users.
+/// A server with a build, a viewer and a member of the main team, and the tokens of the three
+/// users.
 async fn server() -> (Server, String, String, String) {
     let (server, ann, _) = Server::with_build().await;
     let role = |name: &str| json!({"users": [format!("local:{name}")], "groups": []});
@@ -116,7 +117,7 @@ async fn a_job_offers_each_viewer_what_they_may_do() {
     let part = server.get(&member, &format!("{path}?part=rows")).await;
     check(
         &part,
-        &["<div class=\"stack\" id=\"rows\">"],
+        &["<div class=\"stack\" id=\"rows\""],
         &["<h1", "<html"],
     );
     let none = server.get(&member, &format!("{PAGES}/jobs/none")).await;

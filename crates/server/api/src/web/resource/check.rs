@@ -73,7 +73,8 @@ fn took(check: &CheckSummary, is_running: bool, now: Micros) -> RowTime {
 /// Time after which a log is shown as far as it was read: one that was not closed has no end.
 const READ_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Reads the lines that a check wrote. A log that cannot be read has none: the build's page says so.
+/// Reads the lines that a check wrote. A log that cannot be read has none: the build's page says
+/// so.
 async fn lines(state: &ApiState, build: BuildId) -> Vec<(String, bool)> {
     let mut lines = Vec::new();
     let mut entries = state.logs.follow(build, 0).take(MAX_EVENTS);

@@ -57,7 +57,7 @@ fn expose(pipeline: &PipelineSummary) -> SendButton {
             "expose",
             "hidden",
             Some(format!(
-                "Show {} to everybody who reaches this server?",
+                "Show {} to all visitors of this server, without a login?",
                 pipeline.name
             )),
         )
