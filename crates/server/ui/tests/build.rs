@@ -189,6 +189,31 @@ fn steps_of_errored_and_aborted_builds() {
 }
 
 #[test]
+fn hooks_of_a_job_stand_behind_its_steps() {
+    let steps = json!({"id": "d", "do": [
+        {"id": "e", "ensure": {"step": task("1", "a"), "ensure": task("2", "b")}},
+        task("3", "c"),
+    ]});
+    let plan = json!({"id": "o", "ensure": {
+        "step": {"id": "f", "on_failure": {"step": steps, "on_failure": task("4", "d")}},
+        "ensure": task("5", "e"),
+    }});
+    let html = drawn(&BuildPicture::new(Some(&plan)), BuildStatus::Started);
+    let names = html.lines().filter_map(|line| {
+        let (_, rest) = line.split_once("class=\"step-name cut\" title=\"")?;
+        rest.split('"').next()
+    });
+    assert_eq!(names.collect::<Vec<_>>(), ["a", "b", "c", "d", "e"]);
+    for chip in ["ensure of a", "on_failure", "ensure"] {
+        assert!(
+            html.contains(&format!("title=\"{chip}\"")),
+            "{chip}: {html}"
+        );
+    }
+    assert!(!html.contains("data-step-kind=\"do\""), "{html}");
+}
+
+#[test]
 fn a_build_without_steps_says_why() {
     let mut picture = BuildPicture::new(None);
     tell(

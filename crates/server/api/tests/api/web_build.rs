@@ -288,3 +288,30 @@ async fn strips_of_many_builds_go_on() {
         &["data-key=\"1\" href=", "?newer=", "105 is waiting"],
     );
 }
+
+#[tokio::test]
+async fn a_step_that_says_nothing_has_the_end_that_the_store_has() {
+    let (server, ann, build) = Server::with_build().await;
+    let hour = Duration::from_secs(3600);
+    let lease = server.store.take_build(build, "here", "", hour).await;
+    let lease = lease.unwrap().unwrap();
+    let plan = plan("unit");
+    server.store.start_build(&lease, &plan).await.unwrap();
+    let began = airside_store::now();
+    for (id, status) in [("2", "succeeded"), ("3", "timedout")] {
+        let outcome = json!({"status": status, "artifacts": {}});
+        let id = PlanId::new(id);
+        let saved = server
+            .store
+            .save_outcome(&lease, &id, &outcome, None::<&()>, began);
+        saved.await.unwrap();
+    }
+    let page = browse(&server, Some(&ann), &format!("/builds/{build}")).await;
+    has(
+        &page,
+        &[
+            "data-step-name=\"unit\" data-step-kind=\"task\" data-state=\"succeeded\"",
+            "data-step-name=\"after\" data-step-kind=\"task\" data-state=\"failed\"",
+        ],
+    );
+}

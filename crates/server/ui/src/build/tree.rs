@@ -40,6 +40,8 @@ pub(crate) struct StepRow {
 struct Wrappers {
     chips: Vec<StepChip>,
     values: Vec<String>,
+    /// True if nothing but hooks of the whole job is around.
+    is_whole: bool,
 }
 
 /// Returns the rows of a picture.
@@ -48,14 +50,11 @@ pub(crate) fn rows(picture: &BuildPicture) -> Vec<StepRow> {
     let Some(root) = picture.root() else {
         return rows;
     };
-    let node = &picture.nodes()[root];
-    if node.kind == PictureKind::Do {
-        for child in &node.children {
-            add(picture, *child, Wrappers::default(), &mut rows);
-        }
-    } else {
-        add(picture, root, Wrappers::default(), &mut rows);
-    }
+    let whole = Wrappers {
+        is_whole: true,
+        ..Wrappers::default()
+    };
+    add(picture, root, whole, &mut rows);
     rows
 }
 
@@ -71,6 +70,11 @@ fn add(picture: &BuildPicture, place: usize, mut around: Wrappers, rows: &mut Ve
     };
     let steps = &node.children;
     match &node.kind {
+        PictureKind::Do if around.is_whole => {
+            for step in steps {
+                add(picture, *step, Wrappers::default(), rows);
+            }
+        }
         PictureKind::Do if steps.len() == 1 => inner(steps.first(), around, rows),
         PictureKind::Try => {
             around.chips.push(chip("try"));
@@ -82,8 +86,7 @@ fn add(picture: &BuildPicture, place: usize, mut around: Wrappers, rows: &mut Ve
         }
         PictureKind::Hook(hook) => {
             inner(steps.first(), around, rows);
-            let of = steps.first().map(|step| name_of(picture, *step));
-            let text = match of.filter(|name| !name.is_empty()) {
+            let text = match steps.first().and_then(|step| hooked_name(picture, *step)) {
                 Some(name) => format!("{} of {name}", hook.name()),
                 None => hook.name().to_owned(),
             };
@@ -92,7 +95,7 @@ fn add(picture: &BuildPicture, place: usize, mut around: Wrappers, rows: &mut Ve
                     text,
                     is_hook: true,
                 }],
-                values: Vec::new(),
+                ..Wrappers::default()
             };
             inner(steps.get(1), hooked, rows);
         }
@@ -138,6 +141,22 @@ pub(crate) fn name_of(picture: &BuildPicture, place: usize) -> String {
         (Some(leaf), _) => leaf.name.clone(),
         (None, PictureKind::Across(vars)) => vars.join(" × "),
         (None, _) => String::new(),
+    }
+}
+
+/// Returns the name of the step that a hook belongs to; none if it belongs to several.
+fn hooked_name(picture: &BuildPicture, place: usize) -> Option<String> {
+    let node = &picture.nodes()[place];
+    let inner = || hooked_name(picture, *node.children.first()?);
+    match &node.kind {
+        PictureKind::InParallel => None,
+        PictureKind::Do if node.children.len() != 1 => None,
+        PictureKind::Do | PictureKind::Hook(_) | PictureKind::Try | PictureKind::Timeout(_) => {
+            inner()
+        }
+        PictureKind::Step(_) | PictureKind::Across(_) | PictureKind::Retry => {
+            Some(name_of(picture, place)).filter(|name| !name.is_empty())
+        }
     }
 }
 
