@@ -1,6 +1,6 @@
 //! Judges from a Kubernetes object's JSON whether its controller is done with it.
 //!
-//! Kinds report their end in many ways: conditions, phases, counts of replicas. [`judge`] knows
+//! Kinds report their end in many ways: conditions, phases, counts of replicas. [`judge()`] knows
 //! the rules of Kubernetes' own kinds and the conventions that most controllers keep, and takes
 //! tests of its caller for all others. `path` reads fields, `field_test` compares them, `kinds`
 //! has the rules of single kinds.
