@@ -85,6 +85,11 @@ test-ui: build ## Walk through the web UI in a real browser (FILES="build job" p
 	@dev/setup --ui
 	AIRSIDE_BIN=$(BIN)/airside dev/test-ui $(FILES)
 
+.PHONY: pictures
+pictures: build ## Take the pictures of pages that README and docs show anew (docs/pictures)
+	@dev/setup --ui
+	AIRSIDE_BIN=$(BIN)/airside dev/pictures
+
 .PHONY: test-hostile
 test-hostile: build rootfs ## Tests of hostile tenants, steps, strangers and servers, with a limit of 1,024 files
 	$(SCENARIO_ENV) dev/test-hostile

@@ -47,6 +47,7 @@ export async function world() {
     colours: await run('steps', 'colours'),
     unit: await run('web', 'unit'),
     lint: await run('web', 'lint'),
+    again: await run('web', 'unit'),
   };
   builds.waiting = await server.trigger('waiting', 'wait');
   await until('the waiting build says why', async () => {

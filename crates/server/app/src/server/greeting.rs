@@ -24,7 +24,7 @@ impl Greeting {
             format!(" -u {name} -p {}", users.made_up.as_deref().unwrap_or("…"))
         });
         tell(&format!(
-            "\n  Airside is up at {url}\n  fly -t airside login -c {url}{login}\n"
+            "\n  Airside is up at {url}\n  Open that address in a browser, or log in with fly:\n  fly -t airside login -c {url}{login}\n"
         ));
     }
 }
