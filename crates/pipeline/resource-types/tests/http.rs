@@ -167,7 +167,7 @@ fn users_headers_and_mistakes() {
     }
     let none = url.replace("files/data.txt", "none");
     for (source, words) in [
-        (json!({"url": private}), "are username and password right?"),
+        (json!({"url": private}), "check username and password"),
         (json!({"url": none}), "there is nothing at http://"),
         (json!({}), "source.url is missing"),
         (json!({"url": "ftp://x"}), "source.url is not valid"),

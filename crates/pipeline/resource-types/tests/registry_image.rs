@@ -275,7 +275,7 @@ fn users_are_asked_for() {
     ] {
         IMAGE
             .check(json!({"source": source}))
-            .fails_with("are username and password right?");
+            .fails_with("check username and password");
     }
 }
 
