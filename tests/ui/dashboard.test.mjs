@@ -75,6 +75,7 @@ test('a pipeline is paused and starred by keys', async () => {
 
 test('the palette goes to a job', async () => {
   await page.keyboard.press('Control+k');
+  await page.locator('dialog[open] input').waitFor();
   await page.keyboard.type('greet');
   await page.getByRole('option', { name: 'hello / greet' }).waitFor();
   await page.keyboard.press('Enter');
