@@ -24,7 +24,7 @@ use airside_conformance::{
 use airside_hub::{Hub, Proofs};
 use airside_model::{Handle, InstallationId, WorkerName, WorkerState};
 use airside_protocol::{AgentArrival, AgentToken};
-use airside_runtime::{AnyRuntime, Image, Mount, MountAccess, PlacementSpec};
+use airside_runtime::{AnyRuntime, Image, PlacementSpec};
 use airside_runtime_local::LocalRuntime;
 use airside_store::{Store, WorkerKind};
 use async_trait::async_trait;
@@ -35,6 +35,8 @@ use tempfile::TempDir;
 struct Elsewhere {
     /// Holds the image that steps run in.
     layout: TempDir,
+    /// Holds an image in which no container can start.
+    broken: TempDir,
     network: Network,
     hub: Mutex<Option<Hub>>,
     agents: Mutex<Option<Agents>>,
@@ -54,14 +56,13 @@ impl Elsewhere {
         }
         let rootfs = std::env::var_os("AIRSIDE_ROOTFS")
             .expect("AIRSIDE_ROOTFS names a root file system; `make test-local` sets it");
-        let layout = tempfile::tempdir().expect("a temporary folder");
-        let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../dev/image");
-        run(Command::new(tool)
-            .arg("layout")
-            .arg(rootfs)
-            .arg(layout.path()));
+        let (layout, broken) = (tempdir(), tempdir());
+        make_layout(Path::new(&rootfs), layout.path());
+        let without_proc = without_proc(Path::new(&rootfs), broken.path());
+        make_layout(&without_proc, &broken.path().join("layout"));
         Some(Arc::new(Self {
             layout,
+            broken,
             network: Network::make(),
             hub: Mutex::default(),
             agents: Mutex::default(),
@@ -216,6 +217,38 @@ impl Drop for Network {
     }
 }
 
+fn tempdir() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// Makes an image of a root file system.
+fn make_layout(rootfs: &Path, folder: &Path) {
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../dev/image");
+    run(Command::new(tool).arg("layout").arg(rootfs).arg(folder));
+}
+
+/// Returns a copy of a root file system in which `/proc` is a file, so that nothing can be mounted
+/// there.
+fn without_proc(rootfs: &Path, folder: &Path) -> PathBuf {
+    let (tree, tar) = (folder.join("tree"), folder.join("broken.tar"));
+    fs::create_dir(&tree).expect("a folder");
+    run(Command::new("tar")
+        .arg("-xf")
+        .arg(rootfs)
+        .arg("-C")
+        .arg(&tree));
+    let proc = tree.join("proc");
+    let _ = fs::remove_dir_all(&proc);
+    fs::write(proc, "").expect("a file");
+    run(Command::new("tar")
+        .arg("-cf")
+        .arg(&tar)
+        .arg("-C")
+        .arg(&tree)
+        .arg("."));
+    tar
+}
+
 fn layout(path: PathBuf) -> Image {
     Image::OciLayout {
         path: path.into_os_string().into_string().expect("a plain path"),
@@ -279,10 +312,7 @@ impl Site for Elsewhere {
             spec.image = refused_image(self.network.outside.into());
         }
         if cause == CauseName::CannotStart {
-            spec.mounts.push(Mount {
-                path: "/bin/sh/below-a-file".to_owned(),
-                access: MountAccess::Output,
-            });
+            spec.image = layout(self.broken.path().join("layout"));
         }
     }
 
