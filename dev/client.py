@@ -56,10 +56,10 @@ class Server:
 
 
 class Api:
-    """A server as fly would use it, for team main."""
+    """A server as fly would use it, for one team."""
 
-    def __init__(self, url, token=None):
-        self.url, self.token = url, token
+    def __init__(self, url, token=None, team_name="main"):
+        self.url, self.token, self.team_name = url, token, team_name
 
     @classmethod
     def log_in(cls, url, user, password):
@@ -80,7 +80,7 @@ class Api:
             raise SystemExit(f"{method} {path}: {error.code}\n{error.read().decode()}") from None
 
     def team(self, method, path, *rest):
-        return self.ask(method, f"/api/v1/teams/main/{path}", *rest)
+        return self.ask(method, f"/api/v1/teams/{self.team_name}/{path}", *rest)
 
     def set_pipeline(self, name, config):
         self.save_config(name, config)
