@@ -26,6 +26,9 @@ struct Cluster {
 #[derive(Default)]
 struct KubeProofs(parking_lot::RwLock<Option<Arc<KubeRuntime>>>);
 
+/// Time that a pod has to end by itself when it is evicted.
+const GRACE_SECONDS: u32 = 10;
+
 impl Cluster {
     fn offered() -> Option<Arc<dyn Site>> {
         if std::env::var("AIRSIDE_TEST_CLUSTER").as_deref() != Ok("1") {
@@ -59,7 +62,8 @@ fn cluster(args: &[&str]) -> String {
 impl Site for Cluster {
     async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyRuntime {
         let text = format!(
-            "targets:\n- name: cluster\n  kubeconfig: {}\n  namespace: {NAMESPACE}\n  hub_host: {}\n",
+            "targets:\n- name: cluster\n  kubeconfig: {}\n  namespace: {NAMESPACE}\n  hub_host: {}\n  \
+             grace_period_seconds: {GRACE_SECONDS}\n",
             self.kubeconfig, self.host
         );
         let target = targets::parse("targets.yml".as_ref(), &text)
@@ -98,7 +102,10 @@ impl Site for Cluster {
             CauseName::ImageRefused => Some("the nodes have every image that the cluster knows"),
             CauseName::CannotStart => Some("a node that starts nothing would be needed"),
             CauseName::Pulling => Some("the kubelet reports no progress of a pull"),
-            CauseName::NoRoom | CauseName::OutOfMemory | CauseName::Evicted => None,
+            CauseName::OutOfMemory => {
+                Some("the kernel ends the step's process before the shim, which reports it")
+            }
+            CauseName::NoRoom | CauseName::Evicted => None,
         }
     }
 
