@@ -143,7 +143,7 @@ fn an_object_sets_a_pipeline_and_its_mistakes_are_told() {
     let shown = fly.run(&["get-pipeline", "-p", "app"]).succeeded().stdout;
     assert!(shown.contains("task: t"), "{shown}");
 
-    let refused = fly.set_pipeline("app", "jobs: []");
+    let refused = fly.set_pipeline("app", &config("false").to_string());
     let refused = refused.ended_with(1);
     assert!(
         refused
@@ -291,8 +291,8 @@ fn fly_applies_the_object_and_respects_its_other_owners() {
         "job"
     );
     controlled.wait_for("pipe/app", "Ready");
-    let secret =
-        json!({"resources": [{"name": "r", "type": "git", "source": {"password": "s3cret"}}]});
+    let secret = json!({"resources": [{"name": "r", "type": "git", "source": {"password": "s3cret"}}],
+            "jobs": [{"name": "job", "plan": [{"get": "r"}]}]});
     let refused = fly
         .set_pipeline("secret", &secret.to_string())
         .ended_with(1);
