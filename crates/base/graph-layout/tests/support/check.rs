@@ -1,4 +1,4 @@
-//! What holds for every layout.
+//! Checks the promises that every layout keeps.
 
 use airside_graph_layout::{EdgePath, GraphEdge, GraphLayout, GraphNode, NodeBox, PathPoint};
 

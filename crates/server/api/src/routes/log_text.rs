@@ -57,7 +57,7 @@ pub(super) async fn stream_text(
     Ok(response)
 }
 
-/// What was printed, as far as it was read.
+/// The printed text that was read so far.
 struct RawText {
     reader: LogReader,
     step: Option<String>,

@@ -1,4 +1,4 @@
-//! What came of a version, and what it came from.
+//! The builds and versions that a version led to, and those that led to it.
 
 mod columns;
 

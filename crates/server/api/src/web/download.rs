@@ -1,4 +1,4 @@
-//! Where to get fly.
+//! The page from which people download `fly`.
 
 use airside_ui::{DownloadPage, FlyProgram};
 use axum::{extract::State, response::Response};

@@ -1,4 +1,4 @@
-//! Where the palette leads: pipelines, jobs and resources by their names.
+//! Names that the palette leads to: those of pipelines, jobs and resources.
 
 use airside_model::TeamId;
 use airside_store::{FoundName, NameMatch, NamedKind, Team};

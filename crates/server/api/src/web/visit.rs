@@ -1,4 +1,4 @@
-//! What surrounds a visit to a page: the proof of a login is taken out of the address, and a
+//! The frame of a visit to a page: the proof of a login is taken out of the address, and a
 //! refusal becomes a page or the way to the login.
 
 use airside_ui::NoPage;

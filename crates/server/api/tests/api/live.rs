@@ -142,7 +142,7 @@ async fn topics(server: &Server, build: BuildId) -> Vec<String> {
     ]
 }
 
-/// Whether each of the topics is allowed, in their order.
+/// Returns true for each topic that is allowed, in their order.
 async fn verdicts(server: &Server, token: Option<&str>, topics: &[String]) -> Vec<(String, bool)> {
     let mut live = Live::open(server, token, &topics.join(","), "").await;
     assert_eq!(live.next().await.name, "hello");

@@ -1,4 +1,4 @@
-//! What was read becomes patches: pure.
+//! Turns rows that were read into patches; no I/O.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

@@ -1,4 +1,4 @@
-//! What has to be read for the topics that are followed: pure.
+//! Decides which rows the followed topics need; no I/O.
 
 use airside_model::{BuildId, PipelineId, TeamId};
 use airside_store::{Build, DashboardPipeline};

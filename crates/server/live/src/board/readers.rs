@@ -26,7 +26,7 @@ pub(super) struct Reader {
     topics: BTreeMap<LiveTopic, TopicAccess>,
     /// Topics of which the reader has to see the whole.
     stale: BTreeSet<LiveTopic>,
-    /// What is said of topics as such, before anything else.
+    /// Messages about whole topics (`denied`, `gone`), which go before all others.
     notices: VecDeque<Bytes>,
     outbox: Outbox,
     /// True if nothing may be sent before its rights are judged again.

@@ -1,4 +1,4 @@
-//! Who may follow which topic: each as its page is judged.
+//! Judges which topics a caller may follow: each like the page that it belongs to.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What stands beside a job's builds: the inputs of the next one, its outputs, caches of tasks.
+//! The panels beside a job's builds: inputs of the next build, outputs, and caches of tasks.
 
 use std::collections::HashMap;
 
